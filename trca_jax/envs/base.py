@@ -1,0 +1,76 @@
+"""What a text world is to the rest of the library: four small protocols and two records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trca_jax.rubrics.schema import Library
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem to solve, equal for every rollout of its group.
+
+    id: unique and stable across machines. benchmark: the name in the registry. instruction: what the agent is told to
+    do. kind: the task type that results are reported by. payload: what the engine needs to load the task; it may hold
+    hidden state, so it is handed to `Env.reset` and to nothing else.
+    """
+
+    id: str
+    benchmark: str
+    instruction: str
+    kind: str
+    payload: Any
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What the environment answers to a reset or a step.
+
+    text: the feedback. admissible: the commands that the environment offers now. reward: of this step alone.
+    done: nothing more can be done. won: the task is solved; the only meaning of success.
+    failure: why the infrastructure (not the agent) failed; such an episode leaves the loss and the statistics.
+    """
+
+    text: str
+    admissible: tuple[str, ...] = ()
+    reward: float = 0.0
+    done: bool = False
+    won: bool = False
+    failure: str | None = None
+
+
+class Env(Protocol):
+    """One environment slot. Lives in one process; never shared between episodes that run at the same time."""
+
+    def reset(self, task: Task) -> Observation: ...
+
+    def step(self, action: str) -> Observation: ...
+
+
+class Adapter(Protocol):
+    """Reads one episode's observable text and says what is known. Unknown is None, and no text raises."""
+
+    def context(self) -> tuple:
+        """The decision context before the next action: one hashable value per field of `Library.context`."""
+
+    def transition(self, action: str | None, observation: str, admissible: Sequence[str]) -> Mapping[str, Any]:
+        """Facts of one transition. action: the parsed action, None if the output could not be parsed.
+        observation: the text that answered. admissible: the commands offered *before* the action."""
+
+
+class Benchmark(Protocol):
+    """A benchmark: where its tasks come from, how they are played, bound and read. Picklable: workers receive it."""
+
+    name: str
+    library: Library
+
+    def tasks(self, split: str) -> tuple[Task, ...]: ...
+
+    def make_env(self) -> Env: ...
+
+    def bind(self, task: Task) -> Mapping[str, Any]: ...
+
+    def adapter(self, task: Task, first_observation: str) -> Adapter: ...
