@@ -1,0 +1,133 @@
+"""Masked and segment statistics: the only place that knows masks, ddof and eps."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+# A float32 group of equal values can have a mean one ulp away, and one ulp / eps is far from 0 (methods 2.3).
+_FLAT = 1e-6
+
+
+def step_mask(length: Int[Array, "R"], steps: int) -> Bool[Array, "R T"]:
+    """True at the real steps: t < length[r]."""
+    return jnp.arange(steps) < jnp.asarray(length)[:, None]
+
+
+def keep(x: Shaped[Array, "..."], mask: Bool[Array, "..."]) -> Float[Array, "..."]:
+    """x as floats where the mask holds, 0 elsewhere (also where x is NaN there)."""
+    return jnp.where(mask, jnp.asarray(x, dtype=float), 0.0)
+
+
+def masked_mean(x: Float[Array, "..."], mask: Bool[Array, "..."], axis: int | None = None) -> Float[Array, "..."]:
+    """Σ m·x / Σ m along an axis (all axes if None); 0 where nothing is masked in."""
+    return keep(x, mask).sum(axis) / jnp.maximum(mask.sum(axis), 1)
+
+
+def masked_whiten(x: Float[Array, "..."], mask: Shaped[Array, "..."]) -> Float[Array, "..."]:
+    """Whiten by the masked mean and the masked unbiased variance; entries outside the mask are shifted and scaled too.
+
+    n = Σm,  μ = Σ m·x/(n+1e-8),  v = Σ m·(x−μ)²/(n+1e-8)·n/(n−1),  y = (x−μ)/√(v+1e-8);  y = x−μ where n ≤ 1.
+    Source: methods 2.5.
+    """
+    mask = jnp.asarray(mask).astype(bool)
+    n = mask.sum().astype(x.dtype)
+    centred = x - keep(x, mask).sum() / (n + 1e-8)
+    variance = keep(centred**2, mask).sum() / (n + 1e-8) * n / jnp.maximum(n - 1, 1)
+    return jnp.where(n > 1, centred * jax.lax.rsqrt(variance + 1e-8), centred)
+
+
+class _Groups(NamedTuple):
+    """Per element (M,): deviation x − mean, bin, inside. Per bin (S+1,): count, squares = Σ(x−mean)², flat = all equal.
+
+    An element that differs by no more than rounding from the mean of a flat group deviates by exactly 0.
+    """
+
+    deviation: Float[Array, "M"]
+    bin: Int[Array, "M"]
+    inside: Bool[Array, "M"]
+    count: Float[Array, "S"]
+    squares: Float[Array, "S"]
+    flat: Bool[Array, "S"]
+
+
+def _group(x, ids, weights, num_segments: int, singleton: str = "zero") -> _Groups:
+    ids = jnp.asarray(ids).ravel()
+    inside = (ids >= 0) & (ids < num_segments)
+    bin_ = jnp.where(inside, ids, num_segments)
+    counted = jnp.asarray(weights).astype(bool).ravel() & inside
+    value = keep(jnp.ravel(x), inside)
+
+    def total(y):
+        return jax.ops.segment_sum(keep(y, counted), bin_, num_segments + 1)
+
+    count = total(jnp.ones_like(value))
+    mean = total(value) / jnp.maximum(count, 1)
+    squares = total((value - mean[bin_]) ** 2)  # second pass: E[x²]−mean² cancels in float32
+    high = jax.ops.segment_max(jnp.where(counted, value, -jnp.inf), bin_, num_segments + 1)
+    low = jax.ops.segment_min(jnp.where(counted, value, jnp.inf), bin_, num_segments + 1)
+    rounding = _FLAT * jnp.maximum(1.0, jnp.abs(mean))
+    flat = high - low <= rounding
+    if singleton == "raw":
+        mean, flat = jnp.where(count == 1, 0, mean), flat & (count != 1)
+    deviation = value - mean[bin_]
+    equal = flat[bin_] & (jnp.abs(deviation) <= rounding[bin_])
+    return _Groups(jnp.where(inside & ~equal, deviation, 0), bin_, inside, count, squares, flat)
+
+
+def group_normalise(
+    x: Float[Array, "..."],
+    ids: Int[Array, "..."],
+    weights: Shaped[Array, "..."],
+    num_segments: int,
+    *,
+    ddof: int,
+    eps: float,
+    use_std: bool,
+    singleton: Literal["zero", "raw"] = "zero",
+    pooled: bool = False,
+) -> Float[Array, "..."]:
+    """Standardise every element by the statistics of its group: y = (x − mean_s) / (std_s + eps).
+
+    x, ids, weights: one shape. ids: group of the element; an id outside 0..num_segments-1 (rubbish bin) gives 0.
+    weights: 0/1, the element counts in the statistics (elements that do not count are standardised all the same).
+    ddof: std_s = √(Σ_s (x−mean)²/max(n_s−ddof, 1)). use_std: False leaves out the division.
+    singleton: a group that counts one element gives 0, or its raw value over 1 + eps (mean 0, std 1).
+    pooled: divide by one std for all groups, √(Σ_s Σ(x−mean_s)² / Σ_s (n_s−ddof)), instead of the group's own.
+    A group whose values are all equal (to 1e-6, relative above 1) gives exactly 0; with use_std so do its elements that
+    do not count and differ, which the public code divides by eps alone. O(elements). Source: methods 2.3.
+    """
+    g = _group(x, ids, weights, num_segments, singleton)
+    if not use_std:
+        return g.deviation.reshape(jnp.shape(x))
+    if pooled:
+        std = jnp.sqrt(g.squares.sum() / jnp.maximum(jnp.maximum(g.count - ddof, 0).sum(), 1))
+        std = jnp.broadcast_to(std, g.flat.shape)
+    else:
+        std = jnp.sqrt(g.squares / jnp.maximum(g.count - ddof, 1))
+    if singleton == "raw":
+        std = jnp.where(g.count == 1, 1, std)
+    return jnp.where(g.flat[g.bin], 0, g.deviation / (std[g.bin] + eps)).reshape(jnp.shape(x))
+
+
+def leave_one_out(
+    x: Float[Array, "..."], ids: Int[Array, "..."], weights: Shaped[Array, "..."], num_segments: int
+) -> Float[Array, "..."]:
+    """Distance to the mean of the others: y = (x − mean_s)·n_s/(n_s−1); a group of one gives x itself.
+
+    Arguments and the exact 0 of equal values as in `group_normalise` without std. Source: methods 3.2.
+    """
+    g = _group(x, ids, weights, num_segments, singleton="raw")
+    scale = jnp.where(g.count == 1, 1, g.count / jnp.maximum(g.count - 1, 1))
+    return (g.deviation * scale[g.bin]).reshape(jnp.shape(x))
+
+
+def group_spread(
+    x: Float[Array, "..."], ids: Int[Array, "..."], weights: Shaped[Array, "..."], num_segments: int
+) -> tuple[Float[Array, "S"], Bool[Array, "S"]]:
+    """Members that count in each group (0 for an unused id), and whether all their values are equal."""
+    g = _group(x, ids, weights, num_segments)
+    return g.count[:-1], g.flat[:-1]
