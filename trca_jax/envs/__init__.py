@@ -1,0 +1,1 @@
+"""Text worlds. They know neither models nor credit."""
