@@ -147,12 +147,12 @@ def _column(values: list[Any], entry: Fact, symbols: SymbolTable) -> np.ndarray:
         return np.array([symbols[value] for value in values], dtype)
     if entry.kind == "number":
         return np.array([unknown if value is None else value for value in values], dtype)
-    out = np.zeros((len(values), 1 + entry.width), dtype)
-    out[:, 0] = [value is not None for value in values]
-    for row, value in enumerate(values):
-        if value:
-            _fill_set(out[row], value, symbols)
-    return out
+    index = {value: i for i, value in enumerate(dict.fromkeys(values))}  # a few sets recur in most transitions
+    table = np.zeros((len(index), 1 + entry.width), dtype)
+    for value, i in index.items():
+        if value is not None:
+            _fill_set(table[i], value, symbols)
+    return table[[index[value] for value in values]]
 
 
 def _fill_set(slots: np.ndarray, value: tuple, symbols: SymbolTable) -> None:

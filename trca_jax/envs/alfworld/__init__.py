@@ -1,0 +1,53 @@
+"""ALFWorld: household tasks in text. The benchmark, from game data to what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from trca_jax.envs.alfworld.binder import FIELDS, binding, read_goal
+from trca_jax.envs.alfworld.facts import FACTS, AlfworldAdapter
+from trca_jax.envs.base import Task
+from trca_jax.rubrics.library import read_library
+from trca_jax.rubrics.schema import Library
+
+if TYPE_CHECKING:
+    from trca_jax.envs.alfworld.engine import AlfworldEnv
+
+
+@dataclass(frozen=True)
+class Alfworld:
+    """The benchmark (protocol `Benchmark`); the engine is imported when it is first needed.
+
+    source, task_types, count, seed: which games, as `games.load_games` takes them; all games of a split by default.
+    """
+
+    source: str = "generated"
+    task_types: tuple[str, ...] | None = None
+    count: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "alfworld"
+
+    @cached_property
+    def library(self) -> Library:
+        return read_library(Path(__file__).with_name("rubric.toml"), FACTS, FIELDS)
+
+    def tasks(self, split: str) -> tuple[Task, ...]:
+        from trca_jax.envs.alfworld.games import load_games
+
+        return load_games(self.source, split, task_types=self.task_types, count=self.count, seed=self.seed).tasks
+
+    def make_env(self) -> AlfworldEnv:
+        from trca_jax.envs.alfworld.engine import AlfworldEnv
+
+        return AlfworldEnv()
+
+    def bind(self, task: Task) -> Mapping[str, Any]:
+        return binding(read_goal(task.instruction))
+
+    def adapter(self, task: Task, first_observation: str) -> AlfworldAdapter:
+        return AlfworldAdapter(read_goal(task.instruction), first_observation)
