@@ -1,0 +1,162 @@
+"""The sampler: append tokens to rows, then decode an answer; the key-value cache stays for the next turn.
+
+It knows token ids only. One compiled `turn` serves both context layouts: a growing conversation appends what is new to
+a row, a fresh prompt starts again from an empty row. Shapes come from few buckets, so few shapes are ever compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+
+from trca_jax.policy.config import Qwen2Config
+from trca_jax.policy.head import log_softmax, pack_allowed
+from trca_jax.policy.qwen2 import Cache, Qwen2, empty_cache, output_embedding
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Padded sizes: tokens appended in a turn, slots of a row's cache, commands offered. Each ascending."""
+
+    chunk: tuple[int, ...] = (32, 128, 256)
+    slots: tuple[int, ...] = (256, 384, 512, 768, 1024)
+    commands: tuple[int, ...] = (32, 64, 96)
+
+    def __post_init__(self):
+        for name, sizes in vars(self).items():
+            if not sizes or list(sizes) != sorted(set(sizes)) or sizes[0] < 1:
+                raise ValueError(f"buckets.{name} = {sizes}: expected ascending positive sizes")
+
+
+def bucket(size: int, sizes: Sequence[int], what: str) -> int:
+    """The smallest of `sizes` that holds `size`; ValueError if none does."""
+    for fit in sizes:
+        if size <= fit:
+            return fit
+    raise ValueError(f"{what}: {size} exceeds the largest bucket {sizes[-1]}; enlarge the buckets in the config")
+
+
+@struct.dataclass
+class Turn:
+    """What one turn sampled. ids, logp [B, A]; count [B] tokens, the stop token included; allowed bits or None."""
+
+    ids: np.ndarray
+    logp: np.ndarray
+    count: np.ndarray
+    allowed: np.ndarray | None
+
+
+@functools.partial(jax.jit, static_argnames=("config", "max_new", "stop_id", "temperature"), donate_argnames="cache")
+def _turn(params, cache: Cache, tokens, start, count, keys, commands, *, config, max_new, stop_id, temperature):
+    """Appends tokens[:, :count] at slots start.. and samples up to max_new tokens; see `Sampler.turn`."""
+    model, table = Qwen2(config), output_embedding(config, params)
+    rows = jnp.arange(tokens.shape[0])
+    apply = functools.partial(model.apply, {"params": params})
+    hidden, cache = apply(tokens, start[:, None] + jnp.arange(tokens.shape[1]), cache=cache)
+    last = hidden[rows, count - 1]
+    blank = jnp.zeros((len(rows), max_new), jnp.int32)
+    bits = None if commands is None else jnp.zeros((*blank.shape, -(-config.vocab_size // 8)), jnp.uint8)
+    alive = None if commands is None else commands[:, :, 0] >= 0
+
+    def body(state):
+        i, cache, last, done, alive, ids, logps, bits = state
+        allowed = None
+        if commands is not None:
+            following = jnp.where(alive, commands[:, :, i], config.vocab_size)
+            mask = jnp.zeros((len(rows), config.vocab_size + 1), bool).at[rows[:, None], following].set(True)
+            allowed = pack_allowed(mask[:, :-1])
+            bits = bits.at[:, i].set(jnp.where(done[:, None], 0, allowed))
+        logits = jnp.einsum("bd,vd->bv", last, table.astype(last.dtype))
+        logp = log_softmax(logits, temperature, allowed)
+        # The key belongs to the row and the token, so a sample does not depend on who else is in the batch.
+        token = jax.vmap(lambda k, row: jax.random.categorical(jax.random.fold_in(k, i), row))(keys, logp)
+        ids = ids.at[:, i].set(jnp.where(done, 0, token))
+        logps = logps.at[:, i].set(jnp.where(done, 0.0, logp[rows, token]))
+        if commands is not None:
+            alive &= commands[:, :, i] == token[:, None]
+        done |= token == stop_id
+        hidden, cache = apply(token[:, None], (start + count + i)[:, None], cache=cache)
+        return i + 1, cache, hidden[:, 0], done, alive, ids, logps, bits
+
+    state = (0, cache, last, jnp.zeros(len(rows), bool), alive, blank, blank.astype(jnp.float32), bits)
+    state = jax.lax.while_loop(lambda s: (s[0] < max_new) & ~s[3].all(), body, state)
+    _, cache, _, _, _, ids, logps, bits = state
+    stopped = ids == stop_id
+    sampled = jnp.where(stopped.any(axis=1), stopped.argmax(axis=1) + 1, state[0])
+    return cache, ids, logps, sampled, bits
+
+
+class Sampler:
+    """A batch of rows, each a growing sequence of tokens with its keys and values in a cache.
+
+    rows: batch size B. max_new: most tokens sampled in a turn. stop_id: ends an answer and is part of it.
+    """
+
+    def __init__(self, config: Qwen2Config, rows: int, *, max_new: int, stop_id: int, temperature: float, buckets: Buckets):
+        if temperature <= 0:
+            raise ValueError(f"temperature {temperature} must be positive; use a small one for nearly greedy sampling")
+        self._config, self._rows, self._buckets = config, rows, buckets
+        self._static = {"config": config, "max_new": max_new, "stop_id": stop_id, "temperature": temperature}
+        self.max_new = max_new
+        self._cached = np.zeros(rows, np.int32)
+        self._cache = None
+
+    @property
+    def capacity(self) -> int:
+        """The longest row, answer included."""
+        return self._buckets.slots[-1] - 1
+
+    def reset(self) -> None:
+        """Empties every row."""
+        self._cached[:] = 0
+
+    def start_turn(self, params, rows: Sequence[Sequence[int]], keys: jax.Array, commands=None):
+        """Sends one turn to the device and returns a handle for `finish_turn`; the host is free meanwhile.
+
+        rows: the whole token sequence of each row so far; only the part not cached yet is computed. An empty sequence
+        is an idle row. keys [B] one random key a row. commands: per row the token sequences that may be sampled (each
+        ends with the stop token), or None for free sampling.
+        """
+        known = self._cached
+        count = np.array([max(len(row) - n, 0) for row, n in zip(rows, known, strict=True)], np.int32)
+        width = bucket(int(count.max()), self._buckets.chunk, "tokens appended in one turn")
+        need = max(len(row) for row in rows)
+        # The padded chunk and the answer are written behind the row, hence the room for both.
+        slots = bucket(int((known + np.maximum(width, count + self.max_new)).max()), self._buckets.slots, f"row of {need} tokens")
+        self._grow(slots)
+        tokens = np.zeros((len(rows), width), np.int32)
+        for b, row in enumerate(rows):
+            tokens[b, : count[b]] = row[known[b] :]
+        table = None if commands is None else self._command_table(commands)
+        count = np.maximum(count, 1)
+        self._cache, *out = _turn(params, self._cache, tokens, known, count, keys, table, **self._static)
+        return known + count, out
+
+    def finish_turn(self, handle) -> Turn:
+        """Waits for a turn and returns what it sampled."""
+        end, out = handle
+        ids, logp, count, bits = jax.device_get(out)
+        # The last sampled token has no keys and values in the cache; it is appended with the next turn.
+        self._cached = (end + count - 1).astype(np.int32)
+        return Turn(ids, logp, count, bits)
+
+    def _grow(self, slots: int) -> None:
+        if self._cache is None or not self._cached.any():
+            self._cache = empty_cache(self._config, self._rows, slots)
+        elif (more := slots - self._cache.k.shape[3]) > 0:
+            self._cache = jax.tree.map(lambda x: jnp.pad(x, ((0, 0), (0, 0), (0, 0), (0, more), (0, 0))), self._cache)
+
+    def _command_table(self, commands) -> np.ndarray:
+        """[B, C, A] token ids, -1 behind a command's end; a row without commands may sample anything."""
+        width = bucket(max(len(c) for c in commands), self._buckets.commands, "commands offered")
+        table = np.full((len(commands), width, self.max_new), -1, np.int32)
+        for b, row in enumerate(commands):
+            for c, ids in enumerate(row):
+                table[b, c, : len(ids)] = ids
+        return table
