@@ -13,6 +13,7 @@ from trca_jax.envs.alfworld import engine, translate
 from trca_jax.envs.alfworld.engine import AlfworldEnv, entity_names
 from trca_jax.envs.alfworld.games import TASK_TYPES, Game, load_games
 from trca_jax.envs.base import Task
+from trca_jax.envs.pool import EnvPool
 
 INVALID = ("", "dance", "go to nowhere 1", "Go To Fridge 1", "take apple 1", "put apple 1 in fridge 1", "look around")
 
@@ -255,6 +256,22 @@ def test_a_grammar_cannot_run_code(game):
     evil = game.payload.grammar.replace("{r.name}", "{__import__('os').getcwd()}", 1)
     with pytest.raises(ValueError, match="grammar"):
         AlfworldEnv().reset(changed(game, grammar=evil))
+
+
+def test_a_group_plays_in_worker_processes(game):
+    with EnvPool(AlfworldEnv, slots=4, workers=2) as pool:
+        slots = [0, 1, 2, 3]
+        pool.reset(slots, [game] * 4)
+        first = pool.receive(slots)
+        assert first == [AlfworldEnv().reset(game)] * 4
+        for command in game.payload.walkthrough:
+            pool.step(slots, [command, "look", command, "no"])
+            answers = pool.receive(slots)
+        assert [o.won for o in answers] == [True, False, True, False]
+        assert answers[3].text == "Nothing happens." and answers[3].admissible == first[3].admissible
+        broken = changed(game, problem=zlib.compress(b"(define (problem nonsense)"))
+        pool.reset([1], [broken])
+        assert "cannot be translated" in pool.receive([1])[0].failure
 
 
 def test_thousand_steps_a_second(game):
