@@ -1,6 +1,8 @@
-"""Batches for the credit tests: filled-in defaults, batches from flat rows, random batches."""
+"""Batches for the credit tests: filled-in defaults, batches from flat rows, drawn batches."""
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from trca_jax.credit import CreditBatch
 
@@ -66,25 +68,41 @@ def pad(batch, rollouts, steps):
     return batch_of(**wide, length=np.pad(batch.length, (0, rollouts - len(batch.length))))
 
 
-def random_batch(rng, rollouts=8, steps=6, items=6, group_size=4, contexts=3, success=0.3):
-    """Random judgements, lengths 1..steps, one terminal reward; entries behind the end are random rubbish."""
-    length = rng.integers(1, steps + 1, rollouts)
-    group = np.arange(rollouts) // group_size
-    outcome = (rng.random(rollouts) < success).astype(float)
-    r_env = rng.normal(size=(rollouts, steps))
-    live = np.arange(steps) < length[:, None]
-    r_env[live] = 0.0
-    r_env[np.arange(rollouts), length - 1] = outcome
-    context = np.where(live, group[:, None] * contexts + rng.integers(0, contexts, (rollouts, steps)), -7)
-    tasks = rollouts // group_size
+ROLLOUTS, STEPS, ITEMS, GROUP = 8, 5, 6, 4
+
+
+@st.composite
+def batches(draw, success=True):
+    """Small judged batches of one shape: two tasks of four rollouts, lengths 0..5, rubbish behind the ends.
+
+    success: False makes every outcome 0.
+    """
+
+    def numbers(low, high, *shape):
+        return draw(hnp.arrays(np.int64, shape, elements=st.integers(low, high)))
+
+    length = numbers(0, STEPS, ROLLOUTS)
+    group = np.arange(ROLLOUTS) // GROUP
+    live = np.arange(STEPS) < length[:, None]
+    outcome = numbers(0, int(success), ROLLOUTS) * (length > 0)
+    r_env = np.where(np.arange(STEPS) == length[:, None] - 1, outcome[:, None], 0.0)
+    context = group[:, None] * 3 + numbers(0, 2, ROLLOUTS, STEPS)
     return batch_of(
-        r_env=r_env,
-        outcome=outcome,
+        r_env=np.where(live, r_env, np.nan),
+        outcome=np.where(length > 0, outcome, np.nan),
         length=length,
         group=group,
-        judgement=rng.integers(0, 2, (rollouts, steps, items)),
-        item_category=np.repeat(rng.integers(0, 3, (tasks, items)), group_size, axis=0),
-        item_mask=np.repeat(rng.integers(0, 2, (tasks, items)), group_size, axis=0),
-        context=context,
-        valid=rng.integers(0, 2, (rollouts, steps)),
+        judgement=numbers(0, 1, ROLLOUTS, STEPS, ITEMS),
+        item_category=np.repeat(numbers(0, 2, ROLLOUTS // GROUP, ITEMS), GROUP, axis=0),
+        item_mask=np.repeat(numbers(0, 1, ROLLOUTS // GROUP, ITEMS), GROUP, axis=0),
+        context=np.where(live, context, -7),
+        valid=numbers(0, 1, ROLLOUTS, STEPS),
     )
+
+
+def at_live_steps(batch, array):
+    """The values of an (R, T) array at the real steps, by (r, t); asserts that it is exactly 0 elsewhere."""
+    array = np.asarray(array)
+    live = np.arange(array.shape[1]) < np.asarray(batch.length)[:, None]
+    assert (array[~live] == 0).all()
+    return {(r, t): array[r, t] for r, t in zip(*np.nonzero(live), strict=True)}

@@ -37,8 +37,8 @@ def gae(
     """Whitened advantages and unwhitened returns A + V of each token.
 
     δ_l = r_l + γ·V′ − V_l,  A_l = δ_l + γλ·A′,  where V′ and A′ are those of the next token *inside* the mask, so that
-    tokens outside it are jumped over. For a mask that is a prefix of the row this equals the recursion that ignores
-    the mask, at the tokens inside, as long as nothing but zeros of reward and value follows.
+    tokens outside it are jumped over. (The recursion that ignores the mask agrees where nothing is masked, and for
+    γ = λ = 1 where the mask is a prefix of the row.)
 
     rewards_bl, values_bl: of each token. mask_bl: 0/1, the token was generated. gamma, lam: discounts a token.
     Source: methods 3.1, whitening methods 2.5 (the result is not masked again; the loss does that).
