@@ -1,0 +1,26 @@
+"""Benchmarks by name."""
+
+import subprocess
+import sys
+
+import pytest
+
+from trca_jax.envs.alfworld import Alfworld
+from trca_jax.envs.registry import make_benchmark
+
+
+def test_by_name_with_settings():
+    assert make_benchmark("alfworld", source="x", count=2) == Alfworld(source="x", count=2)
+
+
+def test_an_unknown_name_lists_those_that_exist():
+    with pytest.raises(ValueError, match=r"unknown benchmark 'alfwrld'; expected one of .*alfworld"):
+        make_benchmark("alfwrld")
+
+
+def test_naming_a_benchmark_loads_neither_its_engine_nor_jax():
+    code = (
+        "import sys; from trca_jax.envs.registry import make_benchmark; make_benchmark('alfworld').library; "
+        "print({'jax', 'textworld', 'alfworld', 'fast_downward', 'torch'} & set(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
