@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import random
 import re
 import warnings
 import zlib
@@ -128,8 +127,8 @@ def _select(ids: Iterable[str], where: str, kinds: Sequence[str], count: int | N
         return sorted(identity for pool in by_kind.values() for identity in pool)
     if count > found:
         raise ValueError(f"{count} ALFWorld games asked for, but {where} holds {found} of these types; ask for fewer")
-    for kind, pool in by_kind.items():
-        random.Random(f"{seed} {kind}").shuffle(pool)
+    for pool in by_kind.values():
+        pool.sort(key=lambda identity: hashlib.sha256(f"{seed} {identity}".encode()).digest())
     chosen: list[str] = []
     while len(chosen) < count:  # one of each type in turn
         chosen += [pool.pop() for pool in by_kind.values() if pool][: count - len(chosen)]
