@@ -210,7 +210,7 @@ def test_no_real_play_is_paid_twice_for_one_thing(shared_data):
     for game, steps, start, _ in real_episodes(shared_data, lambda game, t, admissible, rng: rng.choice(admissible)):
         judgement, _ = judged(game, steps, start)
         count = dict(zip(names, judgement.sum(0), strict=True))
-        rooms = BENCHMARK.adapter(game, start).receptacles
+        rooms = BENCHMARK.adapter(game, start).known.receptacles
         assert all(count[name] <= 1 for name in names if name.endswith("]"))
         assert count["place_inspected"] <= len(rooms)
         assert count["container_opened"] <= count["place_inspected"]
@@ -256,4 +256,4 @@ def test_the_benchmark_travels_to_workers_and_binds_by_the_sentence():
         "tool": None,
         "copies": ("first",),
     }
-    assert copy.adapter(task(PUT), first(PUT, "bed 1", "drawer 1")).receptacles == ("bed 1", "drawer 1")
+    assert copy.adapter(task(PUT), first(PUT, "bed 1", "drawer 1")).known.receptacles == ("bed 1", "drawer 1")

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trca_jax.envs.alfworld import Alfworld, feedback
-from trca_jax.envs.alfworld.facts import FACTS, NOTHING
+from trca_jax.envs.alfworld.facts import FACTS
 from trca_jax.envs.alfworld.feedback import Event, read_feedback
+from trca_jax.envs.alfworld.knowledge import NOTHING
 from trca_jax.rubrics.schema import SymbolTable, encode_facts
 
 CLEAN = "put a clean apple in fridge."
@@ -73,7 +74,7 @@ def test_a_whole_episode():
         ],
         room,
     )
-    assert adapter.receptacles == room
+    assert adapter.known.receptacles == room
     column = {fact.name: [row[fact.name] for row in facts] for fact in FACTS}
     quiet, one = (), ("first",)
     assert column["sighted"] == [one, quiet, quiet, quiet, quiet, quiet, quiet]
@@ -102,11 +103,11 @@ def test_context_tells_stages_apart():
     ]
     contexts = [follow(CLEAN, steps[:count])[0].context() for count in range(5)]
     assert contexts == [
-        ((0, False, 0), "nothing", "start", (), (), "find"),
-        ((0, False, 0), "nothing", "table 1", ("table 1",), (), "fetch"),
-        ((1, False, 0), "apple", "table 1", (), (), "transform"),
-        ((1, True, 0), "apple", "table 1", (), ("clean",), "deliver"),
-        ((1, True, 1), "nothing", "table 1", ("fridge 1",), ("clean",), "find"),
+        ((False, 0), "nothing", "start", (), (), "find"),
+        ((False, 0), "nothing", "table 1", ("table 1",), (), "fetch"),
+        ((False, 0), "apple", "table 1", (), (), "transform"),
+        ((False, 0), "apple", "table 1", (), ("clean",), "deliver"),
+        ((False, 1), "nothing", "table 1", ("fridge 1",), ("clean",), "find"),
     ]
     assert len(BENCHMARK.library.context) == len(contexts[0])
 
@@ -134,7 +135,7 @@ def test_receptacles_that_share_a_spot_are_learnt_and_remembered():
     ]
     assert [row["reached"] for row in facts] == [("countertop",), ("toaster",), ("fridge",), (), (), ()]
     assert [row["informed"] for row in facts] == [True, True, True, True, False, False]
-    assert adapter.place == "toaster 1"
+    assert adapter.known.place == "toaster 1"
 
 
 def test_opening_from_beside_puts_the_target_within_reach_of_its_destination():
@@ -218,7 +219,7 @@ def test_heating_spoils_what_was_cool():
     )
     assert [row["regressed"] for row in facts] == [False, True, False]
     assert [row["gained"] for row in facts] == ["cool", "hot", NOTHING]
-    assert adapter.states["egg 1"] == {"cool"}
+    assert adapter.known.states["egg 1"] == {"cool"}
 
 
 def test_unreadable_feedback_makes_everything_unknown_until_seen_again():
@@ -232,7 +233,7 @@ def test_unreadable_feedback_makes_everything_unknown_until_seen_again():
     )
     assert facts[0] == {fact.name: None for fact in FACTS} | {"parsed": True, "repeated": False}
     assert facts[1]["holding"] == facts[2]["holding"] == "apple"
-    assert adapter.place == "table 1"
+    assert adapter.known.place == "table 1"
 
 
 def test_repeats_are_judged_by_the_situation():
@@ -314,29 +315,29 @@ def test_the_tracker_agrees_with_the_hidden_state(shared_data):
     checked = dict.fromkeys(("holding", "spot", "location", "door", "state", "refused"), 0)
     for hidden, adapter, facts, _, observation in real_play(shared_data):
         held = {fact[2] for fact in hidden if fact[0] == "holds"}
-        assert held == ({adapter.holding} if adapter.holding != NOTHING else set())
+        assert held == ({adapter.known.holding} if adapter.known.holding != NOTHING else set())
         checked["holding"] += bool(held)
         (here,) = {fact[2] for fact in hidden if fact[0] == "atlocation"}
         spots = {fact[1]: fact[2] for fact in hidden if fact[0] == "receptacleatlocation"}
-        assert adapter.place == "start" or spots[adapter.place] == here
-        assert {spots[name] for name in adapter.spot()} <= {here}
-        checked["spot"] += len(adapter.spot()) > 1
+        assert adapter.known.place == "start" or spots[adapter.known.place] == here
+        assert {spots[name] for name in adapter.known.spot()} <= {here}
+        checked["spot"] += len(adapter.known.spot()) > 1
         inside = {fact[1:] for fact in hidden if fact[0] == "inreceptacle"}
-        assert set(adapter.location.items()) <= inside
-        checked["location"] += len(adapter.location)
+        assert set(adapter.known.location.items()) <= inside
+        checked["location"] += len(adapter.known.location)
         opened = {fact[1] for fact in hidden if fact[0] == "opened"}
-        for name, door in adapter.doors.items():
+        for name, door in adapter.known.doors.items():
             if door != "none":
                 assert (door == "open") == (name in opened)
                 checked["door"] += 1
-        known = {(name, state) for name, states in adapter.states.items() for state in states}
+        known = {(name, state) for name, states in adapter.known.states.items() for state in states}
         predicates = {"isclean": "clean", "ishot": "hot", "iscool": "cool", "istoggled": "lit", "issliced": "sliced"}
         true = {(fact[1], predicates[fact[0]]) for fact in hidden if fact[0] in predicates}
         assert known <= true
         checked["state"] += len(known)
-        for name in adapter._plain:
+        for name in adapter.known.examined:
             told = {state for thing, state in true if thing == name} - {"sliced"}
-            assert told <= adapter.states.get(name, set())
+            assert told <= adapter.known.states.get(name, set())
         assert facts["accepted"] == (observation.text.strip() != "Nothing happens.")
         checked["refused"] += not facts["accepted"]
     assert all(count > 20 for count in checked.values()), checked

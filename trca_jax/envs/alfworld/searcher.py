@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 
-from trca_jax.envs.alfworld.facts import NOTHING, AlfworldAdapter
+from trca_jax.envs.alfworld.facts import AlfworldAdapter
 from trca_jax.envs.alfworld.feedback import type_of
+from trca_jax.envs.alfworld.knowledge import NOTHING
 
 # How often a look at such a place is worth it, by how much tends to lie there; 1 for those not named.
 _PROMISE = {
@@ -20,7 +21,7 @@ class Searcher:
     """Searches for the target, takes, transforms and delivers it. Deterministic under `rng`."""
 
     def __init__(self, adapter: AlfworldAdapter, rng: random.Random) -> None:
-        self._known = adapter
+        self._known = adapter.known
         self._rng = rng
 
     def act(self, admissible: Sequence[str]) -> str:
