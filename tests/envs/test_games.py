@@ -132,7 +132,16 @@ def test_errors_are_one_line_that_names_the_file(folder, archive, tmp_path):
     fails(bare, "valid_seen", match="bare.jsonl.xz is no archive")
     trial = tmp_path / "json_2.1.1" / "train" / "pick_and_place_simple-Mug-None-Desk-301" / "trial_1"
     trial.mkdir(parents=True)
-    (trial / "game.tw-pddl").write_text("{")
+    game = {"pddl_domain": "", "grammar": "another", "pddl_problem": "", "solvable": True}
+    (trial / "game.tw-pddl").write_text(json.dumps(game)[:-1])
     fails(tmp_path, match="game.tw-pddl is no ALFWorld game")
-    (trial / "game.tw-pddl").write_text(json.dumps({"pddl_domain": "", "grammar": "another", "pddl_problem": ""}))
+    (trial / "game.tw-pddl").write_text(json.dumps(game))
     fails(tmp_path, match="grammar has 0 lines")
+
+
+def test_games_that_are_not_marked_solvable_are_left_out(folder, tmp_path):
+    shutil.copytree(folder / "json_2.1.1" / "valid_seen", tmp_path / "valid_seen")
+    first, second = sorted(tmp_path.rglob("game.tw-pddl"))[:2]
+    first.write_text(first.read_text().replace('"solvable": true', '"solvable": false'))
+    second.write_text(second.read_text().replace('"solvable": true, ', ""))
+    assert len(load_games(str(tmp_path), "valid_seen").tasks) == 16

@@ -15,6 +15,7 @@ from trca_jax.envs.alfworld.translate import Fact, fast_downward, load_library, 
 from trca_jax.envs.base import Observation, Task
 
 NOTHING = "Nothing happens."
+_MENUS = 2000  # menus kept a game, 5 KB each
 _INTS = 258  # C ints in one Operator record: id, 1,024 bytes of name, number of effects
 
 
@@ -48,6 +49,8 @@ class LoadedGame:
             chosen: dict[str, tuple[int, int]] = {}
             for i, (number, size) in enumerate(zip(ids.tolist(), effects.tolist(), strict=True)):
                 chosen.setdefault(self._command(number, records[i]), (number, size))
+            if len(self._menus) >= _MENUS:
+                self._menus.clear()
             found = self._menus[key] = (tuple(sorted(chosen)), chosen)
         return found
 

@@ -24,6 +24,7 @@ TASK_TYPES = (
 )
 SPLITS = ("train", "valid_seen", "valid_unseen")
 RELEASE_COUNTS = {"train": 3553, "valid_seen": 140, "valid_unseen": 134}
+_SOLVABLE = re.compile(rb'"solvable"\s*:\s*true')
 _GOAL_LINE = re.compile(r'(Your task is to: )([^"\n]*)(?=")')
 
 
@@ -152,8 +153,9 @@ def _folder(path: Path, split: str, kinds: Sequence[str], count: int | None, see
         names = ", ".join(SPLITS)
         raise ValueError(f"no ALFWorld split {split!r} in {path}: expected the folder {folder}; splits are {names}")
     files = {f"{split}/{f.parent.parent.name}/{f.parent.name}": f for f in folder.glob("*/*/game.tw-pddl")}
-    # As ALFWorld itself does: games with movable receptacles or slices are not supported.
+    # As ALFWorld itself does: no movable receptacles, no slices, and only games marked as solvable.
     files = {i: f for i, f in files.items() if _kind(i) in TASK_TYPES and "movable" not in i and "Sliced" not in i}
+    files = {i: f for i, f in files.items() if _SOLVABLE.search(f.read_bytes())}
     _check_count(split, len(files), str(folder))
     chosen = _select(files, str(folder), kinds, count, seed)
     return ((identity, _read(files[identity])) for identity in chosen)
