@@ -19,7 +19,7 @@ ALLOWED = {
     "policy": (set(), ARRAYS | {"flax", "safetensors", "transformers", "tokenizers"}),
     "envs": ({"rubrics.schema", "rubrics.library"}, ANYTHING),  # engines; never JAX, tested below
     "agents": ({"envs.base"}, set()),
-    "rollout": ({"envs", "agents", "policy", "rubrics", "credit.types"}, ARRAYS),
+    "rollout": ({"envs", "agents", "policy", "rubrics", "credit.types"}, ARRAYS | {"flax", "transformers"}),
     "learner": ({"credit", "policy", "rollout", "envs.base"}, ARRAYS | {"flax", "optax", "orbax", "tensorboardX"}),
     "evaluation": ({"rollout", "agents"}, {"matplotlib", "rich"}),
 }

@@ -129,7 +129,7 @@ def test_other_lengths_and_ids_compile_nothing(name):
         credit(batch)
         assert compilations
         compilations.clear()
-        credit(dataclasses.replace(batch, length=np.array([1, 0, 2, 3]), group=np.array([0, 1, 2, 3])))
+        credit(dataclasses.replace(batch, length=np.array([1, 0, 2, 3]), group=np.array([3, 3, 0, 0])))
         make(name)(batch)
         assert compilations == []
     finally:
@@ -179,3 +179,17 @@ def test_wrong_batches_name_the_field_and_both_shapes(change, message):
     batch = batch_of(r_env=np.zeros((2, 3)), length=[3, 1], group=[0, 1])
     with pytest.raises(ValueError, match=message):
         make("grpo")(dataclasses.replace(batch, **change))
+
+
+def test_a_context_shared_by_two_tasks_is_refused_where_contexts_are_compared():
+    batch = drawn_shape(r_env=np.zeros((2, 3)), length=[3, 1], group=[0, 1], context=[[0, 1, 2], [2, 5, 5]])
+    METHOD["grpo"](batch)
+    for name in ("trca", "gigpo"):
+        with pytest.raises(ValueError, match=r"CreditBatch.context 2 occurs in two tasks"):
+            METHOD[name](batch)
+
+
+def test_a_missing_signal_is_named():
+    batch = batch_of(r_env=np.zeros((2, 3)), length=[3, 1], group=[0, 1])
+    with pytest.raises(ValueError, match=r"CreditBatch.gold_logp is None, expected an array"):
+        batch.check({"gold_logp", "judgement"})

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from trca_jax.credit import reduce
-from trca_jax.credit.reduce import leave_one_out, masked_mean, masked_whiten, step_mask
+from trca_jax.credit.reduce import masked_mean, masked_whiten, step_mask
 
 STATIC = ("num_segments", "ddof", "eps", "use_std", "singleton", "pooled")
 group_normalise = jax.jit(reduce.group_normalise, static_argnames=STATIC)
+leave_one_out = jax.jit(reduce.leave_one_out, static_argnames="num_segments")
 RULES = {"ddof": 1, "eps": 0.0, "use_std": True}
 
 

@@ -53,12 +53,7 @@ def make(name: str, **overrides: Any) -> Callable[[CreditBatch], Credit]:
     compiled = jax.jit(method.fn, static_argnames="settings")
 
     def credit(batch: CreditBatch) -> Credit:
-        batch.check()
-        for signal in sorted(method.needs):
-            if getattr(batch, signal) is None:
-                raise ValueError(
-                    f"credit method {name!r} needs CreditBatch.{signal}, which is None; compute that signal"
-                )
+        batch.check(method.needs)
         return compiled(batch, settings=settings)
 
     return credit

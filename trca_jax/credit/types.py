@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 
 import jax
@@ -61,9 +61,10 @@ class CreditBatch:
     hindsight_logp: Float[Array, "R T"] | None = None
     token_values: Float[Array, "R T L"] | None = None
 
-    def check(self) -> None:
-        """Check ranks and shapes, then (numpy arrays only, so nothing waits for a device) the ranges of the ids.
+    def check(self, needs: Collection[str] = ()) -> None:
+        """Check ranks and shapes, then (numpy arrays only, so nothing waits for a device) the values.
 
+        needs: fields that the method reads beyond the common ones (`Method.needs`).
         Raises ValueError naming the field, what it has and what was expected.
         """
         arrays = {f.name: a for f in fields(self) if (a := getattr(self, f.name)) is not None}
@@ -83,10 +84,12 @@ class CreditBatch:
                     f"CreditBatch.{name} has shape {shape}, expected ({', '.join(axes)}) = {expected} "
                     f"from judgement {np.shape(self.judgement)}"
                 )
+        if missing := sorted(set(needs) - set(arrays)):
+            raise ValueError(f"CreditBatch.{missing[0]} is None, expected an array: this credit method needs it")
         if all(isinstance(a, np.ndarray) for a in arrays.values()):
-            self._check_values(rollouts, steps)
+            self._check_values(rollouts, steps, needs)
 
-    def _check_values(self, rollouts: int, steps: int) -> None:
+    def _check_values(self, rollouts: int, steps: int, needs: Collection[str]) -> None:
         _check_range("length", self.length, 0, steps)
         played = self.length > 0
         live = np.arange(steps) < self.length[:, None]
@@ -95,6 +98,14 @@ class CreditBatch:
         _check_range("item_category", self.item_category[self.item_mask.astype(bool)], EVIDENCE, EXECUTION)
         if not (np.isfinite(self.r_env[live]).all() and np.isfinite(self.outcome[played]).all()):
             raise ValueError("CreditBatch.r_env or .outcome is not finite at a real step; expected finite rewards")
+        if "context" in needs:
+            context, group = self.context[live], np.broadcast_to(self.group[:, None], live.shape)[live]
+            task = np.zeros(rollouts * steps, int)
+            task[context] = group
+            if (mixed := context[task[context] != group]).size:
+                raise ValueError(
+                    f"CreditBatch.context {mixed[0]} occurs in two tasks, expected ids unique over (task, context)"
+                )
 
 
 def _check_range(name: str, values: np.ndarray, low: int, high: int) -> None:
