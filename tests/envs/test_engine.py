@@ -1,6 +1,8 @@
 """The engine against TextWorld's own, and what slots may and may not share."""
 
+import os
 import random
+import subprocess
 import sys
 import time
 import zlib
@@ -102,7 +104,7 @@ def test_equal_to_the_stock_engine_state_by_state(real_games, stock):
         small += of_kind[: 5 if kind == TASK_TYPES[0] else 3]
     assert len(small) == 20
     for seed, task in enumerate(small):
-        assert_equal_play(stock, task, seed, steps=18)
+        assert_equal_play(stock, task, seed, steps=12)
 
 
 def test_old_wording_plays_with_its_own_grammar(game, stock):
@@ -256,6 +258,25 @@ def test_a_grammar_cannot_run_code(game):
     evil = game.payload.grammar.replace("{r.name}", "{__import__('os').getcwd()}", 1)
     with pytest.raises(ValueError, match="grammar"):
         AlfworldEnv().reset(changed(game, grammar=evil))
+
+
+def test_playing_leaves_no_trace_of_the_alfworld_package(tmp_path):
+    code = """
+import os, sys
+from trca_jax.envs.alfworld.engine import AlfworldEnv
+from trca_jax.envs.alfworld.games import load_games
+(task,) = load_games("generated", "train", task_types=["look_at_obj_in_light"], count=1).tasks
+env = AlfworldEnv()
+env.reset(task)
+assert [env.step(c).won for c in task.payload.walkthrough][-1]
+assert "alfworld" not in sys.modules and "jax" not in sys.modules and "ALFWORLD_DATA" not in os.environ
+assert sys.argv == ["-c", "one", "--two"]
+"""
+    env = {k: v for k, v in os.environ.items() if k != "ALFWORLD_DATA"}
+    env |= {"HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}
+    env.pop("TRCA_CACHE", None)
+    subprocess.run([sys.executable, "-c", code, "one", "--two"], check=True, env=env)
+    assert [p.name for p in (tmp_path / ".cache").iterdir()] == ["trca_jax"]
 
 
 def test_a_group_plays_in_worker_processes(game):

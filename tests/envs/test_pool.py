@@ -31,6 +31,8 @@ class Toy:
             raise RuntimeError("on purpose")
         if action == "sleep":
             time.sleep(600)
+        if action == "nap":
+            time.sleep(0.6)
         if action == "modules":
             return Observation(" ".join(sys.modules))
         return Observation(f"{self.task.id} {action} {self.steps}" + "x" * self.large, ("a", "b"), 0.5, True, True)
@@ -117,11 +119,23 @@ def test_a_worker_past_its_deadline_is_replaced():
         assert start(pool, [0])[0] != pids[0]
 
 
+def test_the_deadline_is_for_one_slot_not_for_all_of_a_call():
+    with EnvPool(Toy, slots=4, workers=1, deadline_s=2) as pool:
+        start(pool, [0, 1, 2, 3])
+        pool.step([0, 1], ["nap", "nap"])
+        pool.step([2, 3], ["nap", "nap"])  # 2.4 s together
+        assert [o.failure for o in pool.receive([0, 1, 2, 3])] == [None] * 4
+        # What was answered before a slot hangs is kept.
+        pool.step([0, 1], ["nap", "sleep"])
+        kept, lost = pool.receive([0, 1])
+        assert kept.text == "0 nap 2" and lost.failure == "worker 0 passed its deadline of 2 s"
+
+
 def test_a_late_reader_is_no_late_worker():
-    with EnvPool(Toy, slots=1, workers=1, deadline_s=1.5) as pool:
+    with EnvPool(Toy, slots=1, workers=1, deadline_s=2) as pool:
         start(pool, [0])
         pool.step([0], ["x"])
-        time.sleep(2)
+        time.sleep(2.3)
         assert pool.receive([0])[0].text == "0 x 1"
 
 

@@ -1,8 +1,8 @@
 """Many environment slots in a few worker processes, played in lock step or not, and the run outlives a worker.
 
 Slots are dealt to workers in contiguous blocks, so the members of a rollout group sit in one process and share what it
-has loaded. `reset` and `step` only send; `receive` waits. A worker that dies, or keeps one request longer than its
-deadline, is replaced; its slots answer `Observation(failure=...)` until their next reset.
+has loaded. `reset` and `step` only send; `receive` waits. A worker that dies, or spends more than the deadline on one
+slot, is replaced; its slots answer `Observation(failure=...)` until their next reset.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from queue import SimpleQueue
 from trca_jax.envs.base import Env, Observation, Task
 
 Request = tuple[str, int, Task | str]  # "reset" or "step", slot, task or action
+Answer = tuple[int, Observation]  # slot and what it answered
 
 
 class EnvPool:
     """`slots` environments in `workers` processes (0: in this process, for debugging). A context manager.
 
     make_env: picklable, from an importable module; makes the environment of one slot, in the worker. deadline_s: how
-    many seconds a worker may take over one call of `reset` or `step`. Workers are fresh interpreters that never see
-    this process's memory or main script, so JAX may be up or not. Raises ValueError on a size that is none.
+    many seconds one slot may take over a reset or step. Workers are fresh interpreters that never see this process's
+    memory or main script, so JAX may be up or not. Raises ValueError on a size that is none.
     """
 
     def __init__(self, make_env: Callable[[], Env], *, slots: int, workers: int = 1, deadline_s: float = 60.0) -> None:
@@ -98,7 +99,7 @@ class EnvPool:
             worker.ask(batch)
 
     def _take(self, worker: _Process | _Inline) -> None:
-        """Waits for one answer of a worker, or for its end."""
+        """Waits for some answers of a worker, or for its end."""
         try:
             answers = worker.answer()
         except _WorkerEnded as ended:
@@ -137,7 +138,7 @@ class _Process:
             [sys.executable, "-c", code], pass_fds=[end.fileno()], env={**os.environ, "PYTHONPATH": paths}
         )
         end.close()  # so that the worker's death is an end of file here
-        self.since: list[float] = []  # when each unanswered request could begin
+        self.since: list[float] = []  # for each unanswered request, since when it has made no headway
         with suppress(OSError):
             self.pipe.send_bytes(self.make_env)
 
@@ -146,17 +147,19 @@ class _Process:
         with suppress(OSError):  # it is dead; answer() will say so
             self.pipe.send(batch)
 
-    def answer(self) -> list[tuple[int, Observation]]:
+    def answer(self) -> list[Answer]:
         try:
             if not self.pipe.poll(max(self.since[0] + self.deadline_s - time.monotonic(), 0)):
                 raise _WorkerEnded(f"worker {self.name} passed its deadline of {self.deadline_s:g} s")
-            answers = self.pipe.recv()
+            last, answers = self.pipe.recv()
         except (EOFError, OSError):
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(5)
             raise _WorkerEnded(f"worker {self.name} died (exit {self.process.returncode})") from None
-        self.since.pop(0)
-        self.since[:1] = [time.monotonic()] * bool(self.since)  # the next request begins now
+        if last:
+            self.since.pop(0)
+        if self.since:
+            self.since[0] = time.monotonic()  # the next slot, or the next request, begins now
         return answers
 
     def replace(self) -> None:
@@ -178,9 +181,9 @@ class _Inline:
         self.block, self.envs, self.make_env, self.answers = block, {}, make_env, []
 
     def ask(self, batch: list[Request]) -> None:
-        self.answers.append(_play(self.envs, self.make_env, batch))
+        self.answers.append([_play(self.envs, self.make_env, *request) for request in batch])
 
-    def answer(self) -> list[tuple[int, Observation]]:
+    def answer(self) -> list[Answer]:
         return self.answers.pop(0)
 
     def stop(self) -> None:
@@ -203,20 +206,20 @@ def serve(descriptor: int) -> None:
     threading.Thread(target=read, daemon=True).start()
     make_env = inbox.get()
     while True:
-        answers = _play(envs, lambda: pickle.loads(make_env)(), pickle.loads(inbox.get()))
-        with suppress(OSError):  # the parent is gone; the thread notices
-            pipe.send(answers)
+        batch, answers, sent = pickle.loads(inbox.get()), [], time.monotonic()
+        for done, request in enumerate(batch, start=1):
+            answers.append(_play(envs, lambda: pickle.loads(make_env)(), *request))
+            if done == len(batch) or time.monotonic() - sent > 0.1:  # a slow batch shows that it gets on
+                with suppress(OSError):  # the parent is gone; the thread notices
+                    pipe.send((done == len(batch), answers))
+                answers, sent = [], time.monotonic()
 
 
-def _play(envs: dict[int, Env], make_env: Callable[[], Env], batch: list[Request]) -> list[tuple[int, Observation]]:
-    return [(slot, _play_one(envs, make_env, verb, slot, value)) for verb, slot, value in batch]
-
-
-def _play_one(envs: dict[int, Env], make_env: Callable[[], Env], verb: str, slot: int, value: Task | str):
+def _play(envs: dict[int, Env], make_env: Callable[[], Env], verb: str, slot: int, value: Task | str) -> Answer:
     try:
         if slot not in envs:
             envs[slot] = make_env()
-        return envs[slot].reset(value) if verb == "reset" else envs[slot].step(value)
+        return slot, envs[slot].reset(value) if verb == "reset" else envs[slot].step(value)
     except Exception as error:  # whatever an environment raises ends its episode, not the run
         envs.pop(slot, None)
-        return Observation("", done=True, failure=f"{type(error).__name__}: {error}")
+        return slot, Observation("", done=True, failure=f"{type(error).__name__}: {error}")
