@@ -62,11 +62,10 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
     """
     rollouts, steps, _ = batch.judgement.shape
     mask_rt = step_mask(batch.length, steps)
-    bound_rj = batch.item_mask.astype(bool)
-    judgement_rtj = keep(batch.judgement, mask_rt[:, :, None] & bound_rj[:, None, :])
+    judgement_rtj = keep(batch.judgement, mask_rt[:, :, None])
     weight_rj = rewards.item_weights(
         batch.item_category,
-        bound_rj,
+        batch.item_mask,
         evidence=settings.evidence,
         invalidity=settings.invalidity,
         execution=settings.execution,
