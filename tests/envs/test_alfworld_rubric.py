@@ -173,9 +173,9 @@ def test_going_round_in_circles_earns_nothing_after_the_first_time(loop):
 
 def real_episodes(shared_data, choose, length=30):
     """(sentence, steps, first observation, won) of 24 shared games, played by choose(task, t, admissible, rng)."""
-    benchmark = Alfworld(source=str(shared_data / "alfworld"), count=24)
+    benchmark = Alfworld(source=str(shared_data / "alfworld"))
     env = benchmark.make_env()
-    for game in benchmark.tasks("train"):
+    for game in benchmark.tasks("train", 24):
         observation, rng, steps = env.reset(game), random.Random(game.id), []
         start = observation.text
         while len(steps) < length and not observation.done:
@@ -246,8 +246,8 @@ def test_knowing_fewer_facts_never_adds_a_judgement(data):
 
 
 def test_the_benchmark_travels_to_workers_and_binds_by_the_sentence():
-    copy = pickle.loads(pickle.dumps(Alfworld(source="somewhere", count=3)))
-    assert copy == Alfworld(source="somewhere", count=3)
+    copy = pickle.loads(pickle.dumps(Alfworld(source="somewhere", seed=3)))
+    assert copy == Alfworld(source="somewhere", seed=3)
     assert copy.library.fingerprint == BENCHMARK.library.fingerprint
     assert copy.bind(task(PUT)) == {
         "target": "cd",

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trca_jax.envs.alfworld.games import TASK_TYPES, Games, load_games
+from trca_jax.envs.alfworld.games import TASK_TYPES, load_games
+from trca_jax.envs.base import TaskSet
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +22,7 @@ def archive(folder):
     return str(folder / "alfworld_games_json_2.1.2.jsonl.xz")
 
 
-def kinds(games: Games) -> list[int]:
+def kinds(games: TaskSet) -> list[int]:
     return [sum(task.kind == kind for task in games.tasks) for kind in TASK_TYPES]
 
 
@@ -84,7 +85,7 @@ def test_fingerprint_follows_the_content(folder, tmp_path):
     shutil.copytree(source, target)
     same = load_games(str(tmp_path), "valid_seen")
     assert same.sha256 == load_games(str(folder), "valid_seen").sha256
-    assert same.sha256[:12] in str(same) and "18 ALFWorld games, split valid_seen" in str(same)
+    assert same.sha256[:12] in str(same) and "18 tasks, split valid_seen" in str(same)
     file = next(iter(sorted(target.rglob("game.tw-pddl"))))
     file.write_text(file.read_text().replace("agent1", "agent2"))
     assert load_games(str(tmp_path), "valid_seen").sha256 != same.sha256

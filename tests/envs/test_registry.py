@@ -10,7 +10,7 @@ from trca_jax.envs.registry import make_benchmark
 
 
 def test_by_name_with_settings():
-    assert make_benchmark("alfworld", source="x", count=2) == Alfworld(source="x", count=2)
+    assert make_benchmark("alfworld", source="x", seed=2) == Alfworld(source="x", seed=2)
 
 
 def test_an_unknown_name_lists_those_that_exist():

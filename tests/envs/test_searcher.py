@@ -70,7 +70,7 @@ def test_it_solves_most_real_games_within_25_steps_and_noise_few(shared_data):
 
 
 def test_the_same_seed_plays_the_same(shared_data):
-    benchmark = Alfworld(source=str(shared_data / "alfworld"), count=2)
-    env, (game, _) = benchmark.make_env(), benchmark.tasks("valid_seen")
+    benchmark = Alfworld(source=str(shared_data / "alfworld"))
+    env, (game, _) = benchmark.make_env(), benchmark.tasks("valid_seen", 2)
     once, again, other = (play(benchmark, env, game, 0.5, seed)[0] for seed in (3, 3, 4))
     assert once == again != other

@@ -1,9 +1,11 @@
-"""What a text world is to the rest of the library: four small protocols and two records."""
+"""What a text world is to the rest of the library: small protocols and records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
 from typing import Any, Protocol
 
 from trca_jax.rubrics.schema import Library
@@ -22,7 +24,30 @@ class Task:
     benchmark: str
     instruction: str
     kind: str
-    payload: Any
+    payload: Any = field(repr=False)
+
+
+@dataclass(frozen=True)
+class TaskSet:
+    """The tasks of one split, sorted by id, and what to write into the record of a run.
+
+    source: where they came from, in words. sha256: over ids and contents: equal where the tasks are equal.
+    """
+
+    tasks: tuple[Task, ...]
+    source: str
+    split: str
+    sha256: str
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(Counter(task.kind for task in self.tasks).items()))
+        return f"{len(self.tasks)} tasks, split {self.split}, from {self.source} ({kinds}; sha256 {self.sha256[:12]})"
 
 
 @dataclass(frozen=True)
@@ -61,16 +86,29 @@ class Adapter(Protocol):
         observation: the text that answered. admissible: the commands offered *before* the action."""
 
 
+class Player(Protocol):
+    """A scripted player that knows what its adapter knows."""
+
+    def act(self, admissible: Sequence[str]) -> str: ...
+
+
 class Benchmark(Protocol):
     """A benchmark: where its tasks come from, how they are played, bound and read. Picklable: workers receive it."""
 
     name: str
     library: Library
 
-    def tasks(self, split: str) -> tuple[Task, ...]: ...
+    def tasks(self, split: str, count: int | None = None) -> TaskSet:
+        """The tasks of a split; `count` draws so many of them, evenly over the kinds."""
+
+    def prepare(self, tasks: Iterable[Task], progress: Callable[[int, int], None]) -> None:
+        """Does ahead of time, on all cores, what each first use of a task would have to do; progress(done, of)."""
 
     def make_env(self) -> Env: ...
 
     def bind(self, task: Task) -> Mapping[str, Any]: ...
 
     def adapter(self, task: Task, first_observation: str) -> Adapter: ...
+
+    def demonstrator(self, adapter: Adapter, rng: Random, share: float) -> Player:
+        """Follows a scripted plan with probability `share` a step, and wanders otherwise."""

@@ -40,7 +40,7 @@ def tiny(vocab_size: int) -> Qwen2Config:
     """About 0.85 M parameters: learns on two CPU cores."""
     return Qwen2Config(
         vocab_size=vocab_size, hidden_size=128, intermediate_size=384, num_layers=4, num_heads=4, num_kv_heads=2,
-        head_dim=32, rope_theta=1e4,
+        head_dim=32, rope_theta=1e4, remat=False,
     )  # fmt: skip
 
 

@@ -23,7 +23,10 @@ _LAYER = {
 
 def to_hf(config: Qwen2Config, params) -> dict[str, np.ndarray]:
     """Our parameter tree as the flat dict that `transformers` expects ([out, in] matrices)."""
-    out = {"model.embed_tokens.weight": np.asarray(params["embedding"]), "model.norm.weight": np.asarray(params["norm"]["weight"])}
+    out = {
+        "model.embed_tokens.weight": np.asarray(params["embedding"]),
+        "model.norm.weight": np.asarray(params["norm"]["weight"]),
+    }
     if not config.tie_embeddings:
         out["lm_head.weight"] = np.asarray(params["lm_head"])
     for (module, part), name in _LAYER.items():
@@ -87,7 +90,9 @@ def read_model(folder: str | Path, config: Qwen2Config) -> dict:
     """Reads model.safetensors of a folder into our parameter tree. Raises ValueError if it is missing or misfits."""
     path = Path(folder) / "model.safetensors"
     if not path.is_file():
-        raise ValueError(f"{path}: no such file; a model folder holds config.json, tokenizer.json and model.safetensors")
+        raise ValueError(
+            f"{path}: no such file; a model folder holds config.json, tokenizer.json and model.safetensors"
+        )
     try:
         return from_hf(config, load_file(path))
     except ValueError as error:

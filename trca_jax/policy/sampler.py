@@ -24,7 +24,7 @@ from trca_jax.policy.qwen2 import Cache, Qwen2, empty_cache, output_embedding
 class Buckets:
     """Padded sizes: tokens appended in a turn, slots of a row's cache, commands offered. Each ascending."""
 
-    chunk: tuple[int, ...] = (32, 128, 256)
+    chunk: tuple[int, ...] = (32, 64, 128, 256)
     slots: tuple[int, ...] = (256, 384, 512, 768, 1024)
     commands: tuple[int, ...] = (32, 64, 96)
 
@@ -58,38 +58,42 @@ def _turn(params, cache: Cache, tokens, start, count, keys, commands, *, config,
     model, table = Qwen2(config), output_embedding(config, params)
     rows = jnp.arange(tokens.shape[0])
     apply = functools.partial(model.apply, {"params": params})
-    hidden, cache = apply(tokens, start[:, None] + jnp.arange(tokens.shape[1]), cache=cache)
-    last = hidden[rows, count - 1]
-    blank = jnp.zeros((len(rows), max_new), jnp.int32)
-    bits = None if commands is None else jnp.zeros((*blank.shape, -(-config.vocab_size // 8)), jnp.uint8)
-    alive = None if commands is None else commands[:, :, 0] >= 0
 
-    def body(state):
-        i, cache, last, done, alive, ids, logps, bits = state
+    def choose(i, hidden, state):
+        """Samples token i of every row from the hidden state before it."""
+        done, alive, ids, logps, bits = state
         allowed = None
         if commands is not None:
             following = jnp.where(alive, commands[:, :, i], config.vocab_size)
             mask = jnp.zeros((len(rows), config.vocab_size + 1), bool).at[rows[:, None], following].set(True)
             allowed = pack_allowed(mask[:, :-1])
             bits = bits.at[:, i].set(jnp.where(done[:, None], 0, allowed))
-        logits = jnp.einsum("bd,vd->bv", last, table.astype(last.dtype))
-        logp = log_softmax(logits, temperature, allowed)
+        logp = log_softmax(jnp.einsum("bd,vd->bv", hidden, table.astype(hidden.dtype)), temperature, allowed)
         # The key belongs to the row and the token, so a sample does not depend on who else is in the batch.
         token = jax.vmap(lambda k, row: jax.random.categorical(jax.random.fold_in(k, i), row))(keys, logp)
         ids = ids.at[:, i].set(jnp.where(done, 0, token))
         logps = logps.at[:, i].set(jnp.where(done, 0.0, logp[rows, token]))
         if commands is not None:
             alive &= commands[:, :, i] == token[:, None]
-        done |= token == stop_id
-        hidden, cache = apply(token[:, None], (start + count + i)[:, None], cache=cache)
-        return i + 1, cache, hidden[:, 0], done, alive, ids, logps, bits
+        return done | (token == stop_id), alive, ids, logps, bits
 
-    state = (0, cache, last, jnp.zeros(len(rows), bool), alive, blank, blank.astype(jnp.float32), bits)
-    state = jax.lax.while_loop(lambda s: (s[0] < max_new) & ~s[3].all(), body, state)
-    _, cache, _, _, _, ids, logps, bits = state
+    def step(carry):
+        i, cache, state = carry
+        previous = state[2][:, i - 1]
+        hidden, cache = apply(previous[:, None], (start + count + i - 1)[:, None], cache=cache)
+        return i + 1, cache, choose(i, hidden[:, 0], state)
+
+    idle = count == 0
+    blank = jnp.zeros((len(rows), max_new), jnp.int32)
+    bits = None if commands is None else jnp.zeros((*blank.shape, -(-config.vocab_size // 8)), jnp.uint8)
+    alive = None if commands is None else commands[:, :, 0] >= 0
+    hidden, cache = apply(tokens, start[:, None] + jnp.arange(tokens.shape[1]), cache=cache)
+    state = choose(0, hidden[rows, count - 1], (idle, alive, blank, blank.astype(jnp.float32), bits))
+    unfinished = lambda carry: (carry[0] < max_new) & ~carry[2][0].all()  # noqa: E731
+    used, cache, (_, _, ids, logps, bits) = jax.lax.while_loop(unfinished, step, (1, cache, state))
     stopped = ids == stop_id
-    sampled = jnp.where(stopped.any(axis=1), stopped.argmax(axis=1) + 1, state[0])
-    return cache, ids, logps, sampled, bits
+    sampled = jnp.where(stopped.any(axis=1), stopped.argmax(axis=1) + 1, used)
+    return cache, ids, logps, jnp.where(idle, 0, sampled), bits
 
 
 class Sampler:
@@ -98,7 +102,9 @@ class Sampler:
     rows: batch size B. max_new: most tokens sampled in a turn. stop_id: ends an answer and is part of it.
     """
 
-    def __init__(self, config: Qwen2Config, rows: int, *, max_new: int, stop_id: int, temperature: float, buckets: Buckets):
+    def __init__(
+        self, config: Qwen2Config, rows: int, *, max_new: int, stop_id: int, temperature: float, buckets: Buckets
+    ):
         if temperature <= 0:
             raise ValueError(f"temperature {temperature} must be positive; use a small one for nearly greedy sampling")
         self._config, self._rows, self._buckets = config, rows, buckets
@@ -107,10 +113,10 @@ class Sampler:
         self._cached = np.zeros(rows, np.int32)
         self._cache = None
 
-    @property
-    def capacity(self) -> int:
-        """The longest row, answer included."""
-        return self._buckets.slots[-1] - 1
+    def fits(self, kept: int, added: int) -> bool:
+        """Whether a row of `kept` tokens can take `added` more and an answer."""
+        # One kept token, the last answer's, is not in the cache yet.
+        return added + (kept > 0) <= self._buckets.chunk[-1] and kept + added + self.max_new <= self._buckets.slots[-1]
 
     def reset(self) -> None:
         """Empties every row."""
@@ -123,18 +129,17 @@ class Sampler:
         is an idle row. keys [B] one random key a row. commands: per row the token sequences that may be sampled (each
         ends with the stop token), or None for free sampling.
         """
-        known = self._cached
-        count = np.array([max(len(row) - n, 0) for row, n in zip(rows, known, strict=True)], np.int32)
+        lengths = np.array([len(row) for row in rows], np.int32)
+        known = np.where(lengths > 0, self._cached, 0)
+        count = lengths - known
         width = bucket(int(count.max()), self._buckets.chunk, "tokens appended in one turn")
-        need = max(len(row) for row in rows)
-        # The padded chunk and the answer are written behind the row, hence the room for both.
-        slots = bucket(int((known + np.maximum(width, count + self.max_new)).max()), self._buckets.slots, f"row of {need} tokens")
+        # Padding behind a row needs no room: writes that fall off the end are dropped.
+        slots = bucket(int(lengths.max()) + self.max_new, self._buckets.slots, "tokens of a row and its answer")
         self._grow(slots)
         tokens = np.zeros((len(rows), width), np.int32)
         for b, row in enumerate(rows):
             tokens[b, : count[b]] = row[known[b] :]
         table = None if commands is None else self._command_table(commands)
-        count = np.maximum(count, 1)
         self._cache, *out = _turn(params, self._cache, tokens, known, count, keys, table, **self._static)
         return known + count, out
 
@@ -143,7 +148,7 @@ class Sampler:
         end, out = handle
         ids, logp, count, bits = jax.device_get(out)
         # The last sampled token has no keys and values in the cache; it is appended with the next turn.
-        self._cached = (end + count - 1).astype(np.int32)
+        self._cached = np.maximum(end + count - 1, 0)
         return Turn(ids, logp, count, bits)
 
     def _grow(self, slots: int) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trca_jax.envs.alfworld.binder import FIELDS, binding, read_goal
 from trca_jax.envs.alfworld.facts import FACTS, AlfworldAdapter
-from trca_jax.envs.base import Task
+from trca_jax.envs.alfworld.searcher import Demonstrator
+from trca_jax.envs.base import Task, TaskSet
 from trca_jax.rubrics.library import read_library
 from trca_jax.rubrics.schema import Library
 
@@ -22,12 +24,11 @@ if TYPE_CHECKING:
 class Alfworld:
     """The benchmark (protocol `Benchmark`); the engine is imported when it is first needed.
 
-    source, task_types, count, seed: which games, as `games.load_games` takes them; all games of a split by default.
+    source, task_types, seed: which games, as `games.load_games` takes them.
     """
 
     source: str = "generated"
     task_types: tuple[str, ...] | None = None
-    count: int | None = None
     seed: int = 0
 
     name: ClassVar[str] = "alfworld"
@@ -36,10 +37,15 @@ class Alfworld:
     def library(self) -> Library:
         return read_library(Path(__file__).with_name("rubric.toml"), FACTS, FIELDS)
 
-    def tasks(self, split: str) -> tuple[Task, ...]:
+    def tasks(self, split: str, count: int | None = None) -> TaskSet:
         from trca_jax.envs.alfworld.games import load_games
 
-        return load_games(self.source, split, task_types=self.task_types, count=self.count, seed=self.seed).tasks
+        return load_games(self.source, split, task_types=self.task_types, count=count, seed=self.seed)
+
+    def prepare(self, tasks: Iterable[Task], progress: Callable[[int, int], None]) -> None:
+        from trca_jax.envs.alfworld.translate import warm_cache
+
+        warm_cache(tasks, progress=progress)
 
     def make_env(self) -> AlfworldEnv:
         from trca_jax.envs.alfworld.engine import AlfworldEnv
@@ -51,3 +57,6 @@ class Alfworld:
 
     def adapter(self, task: Task, first_observation: str) -> AlfworldAdapter:
         return AlfworldAdapter(read_goal(task.instruction), first_observation)
+
+    def demonstrator(self, adapter: AlfworldAdapter, rng: Random, share: float) -> Demonstrator:
+        return Demonstrator(adapter, rng, share)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trca_jax.envs.base import Task
+from trca_jax.envs.base import Task, TaskSet
 
 TASK_TYPES = (
     "pick_and_place_simple",
@@ -52,27 +52,9 @@ class Game:
         return zlib.decompress(self.problem).decode()
 
 
-@dataclass(frozen=True)
-class Games:
-    """The tasks of one split, sorted by id, and what to write into the record of a run.
-
-    source: where they came from, in words. sha256: over ids, sentences and problems: equal where the games are equal.
-    """
-
-    tasks: tuple[Task, ...]
-    source: str
-    split: str
-    sha256: str
-
-    def __str__(self) -> str:
-        kinds = ", ".join(f"{sum(t.kind == kind for t in self.tasks)} {kind}" for kind in TASK_TYPES)
-        name = f"{len(self.tasks)} ALFWorld games, split {self.split}, from {self.source}"
-        return f"{name} ({kinds}; sha256 {self.sha256[:12]})"
-
-
 def load_games(
     source: str, split: str, *, task_types: Iterable[str] | None = None, count: int | None = None, seed: int = 0
-) -> Games:
+) -> TaskSet:
     """The games of one split, the same on every machine.
 
     source: "generated", a folder (ALFWORLD_DATA, or json_2.1.1 itself), or an archive (.jsonl.xz). split: train,
@@ -107,7 +89,7 @@ def load_games(
     for identity, game in found:
         digest.update(f"{identity}\0{game.goal}\0{game.problem_text()}\0".encode())
         tasks.append(Task(identity, "alfworld", game.goal, _kind(identity), game))
-    return Games(tuple(tasks), name, split, digest.hexdigest())
+    return TaskSet(tuple(tasks), name, split, digest.hexdigest())
 
 
 def _kind(identity: str) -> str:

@@ -1,0 +1,76 @@
+"""Fields that every config has, with the defaults of the tiny size. A benchmark's config changes what differs."""
+
+import dataclasses
+
+from ml_collections import ConfigDict
+
+from trca_jax.credit import METHODS
+
+
+def get_config() -> ConfigDict:
+    c = ConfigDict()
+    c.seed = 0
+    c.workdir = ""  # empty: runs/<benchmark>-<method>-<seed>
+    c.iterations = 60
+    c.tasks = 16  # tasks of an iteration
+    c.group_size = 8  # rollouts of a task
+    c.method = "trca"
+    # Settings of every method, --config.credit.trca.lam=0.5
+    c.credit = ConfigDict({name: dataclasses.asdict(method.defaults) for name, method in METHODS.items()})
+
+    c.env = ConfigDict()
+    c.env.name = ""
+    c.env.data = "generated"  # or a folder, or an archive
+    c.env.task_types = ("",)
+    c.env.games = 0  # training games; 0: all there are
+    c.env.seed = 0  # of the choice of games
+    c.env.max_steps = 25
+    c.env.workers = 1
+    c.env.deadline_s = 60.0
+
+    c.agent = ConfigDict()
+    c.agent.model = ""  # a shipped asset, or a Hugging Face folder
+    c.agent.dtype = "float32"
+    c.agent.prompt = "word"
+    c.agent.max_new = 8
+    c.agent.decode = "admissible"  # or free
+    c.agent.buckets = ConfigDict(
+        {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (32, 64, 96)}
+    )
+
+    c.ppo = ConfigDict()
+    c.ppo.lr = 3e-4
+    c.ppo.warmup = 10  # updates
+    c.ppo.weight_decay = 0.0
+    c.ppo.clip_norm = 1.0
+    c.ppo.b2 = 0.99
+    c.ppo.minibatches = 2
+    c.ppo.epochs = 1
+    c.ppo.clip = 0.2
+    c.ppo.dual_clip = 3.0
+    c.ppo.kl = 0.01
+    c.ppo.entropy = 0.01
+    c.ppo.temperature = 1.0
+    c.ppo.micro_rows = 8
+    c.ppo.tokens = "method"  # action, response, or what the method is defined with
+
+    c.eval = ConfigDict()
+    c.eval.split = "valid_unseen"
+    c.eval.games = 0  # 0: all there are
+    c.eval.repeats = 1
+    c.eval.every = 0  # iterations; 0: only before and after
+    c.eval.temperature = 1.0
+
+    c.checkpoint = ConfigDict()
+    c.checkpoint.every = 10
+    c.checkpoint.keep = 2
+
+    c.warmstart = ConfigDict()
+    c.warmstart.steps = 0  # 0: start from agent.model as it is
+    c.warmstart.games = 1500
+    c.warmstart.episodes = 9000
+    c.warmstart.share = 0.25  # of steps that follow the scripted searcher; the rest wander
+    c.warmstart.rows = 32
+    c.warmstart.lr = 3e-3
+    c.warmstart.observation_weight = 0.5
+    return c

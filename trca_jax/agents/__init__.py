@@ -1,0 +1,1 @@
+"""Text to and from messages: what an agent is shown and how its answer is read."""

@@ -1,0 +1,61 @@
+"""Reading an answer: the action inside its tags, and which tokens it is made of."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+OPEN, CLOSE = "<action>", "</action>"
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """action: the text between the first tags, lower case and stripped; None if the answer is malformed.
+    start, stop: characters of the answer between the tags (0, 0 if malformed)."""
+
+    action: str | None
+    start: int = 0
+    stop: int = 0
+
+
+def parse(answer: str, *, opened: bool = False, think: bool = False) -> Parsed:
+    """Reads `<action>...</action>`.
+
+    opened: the prompt already ends with `<action>`, so the answer begins inside it. think: a `<think>...</think>` pair
+    is required too. Malformed: a missing tag, an empty action, or Chinese characters. Source: methods 2.2.
+    """
+    start = 0 if opened else answer.find(OPEN) + len(OPEN)
+    stop = answer.find(CLOSE, start)
+    if stop < 0 or (not opened and start < len(OPEN)) or _CHINESE.search(answer):
+        return Parsed(None)
+    if think and not ("<think>" in answer and "</think>" in answer):
+        return Parsed(None)
+    action = answer[start:stop].strip().lower()
+    return Parsed(action, start, stop) if action else Parsed(None)
+
+
+def token_span(ids: Sequence[int], decode: Callable[[Sequence[int]], str], start: int, stop: int) -> tuple[int, int]:
+    """The tokens [first, last) of `ids` whose characters overlap [start, stop) of decode(ids).
+
+    Only prefixes are decoded, so no id is ever produced from text; O(log n) of them, as a prefix's text only grows.
+    """
+    if stop <= start:
+        return 0, 0
+    lengths = _PrefixLengths(ids, decode)
+    # The token i covers characters lengths[i]..lengths[i+1]; blanks at the borders of the span count as its own.
+    first = bisect_right(lengths, start) - 1
+    return first, bisect_left(lengths, stop)
+
+
+class _PrefixLengths(Sequence):
+    def __init__(self, ids, decode):
+        self._ids, self._decode = ids, decode
+
+    def __len__(self):
+        return len(self._ids) + 1
+
+    def __getitem__(self, n):
+        return len(self._decode(self._ids[:n]))

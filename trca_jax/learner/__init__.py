@@ -1,0 +1,1 @@
+"""Moving the policy: losses, the compiled update, the warm start, the loop and its checkpoints."""

@@ -1,0 +1,80 @@
+"""The warm start: supervised learning on noisy demonstrations, on observations as much as on actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from trca_jax.learner.state import TrainState, new_state
+from trca_jax.learner.update import batch_logp
+from trca_jax.policy.config import Qwen2Config
+from trca_jax.rollout.episode import Episode
+from trca_jax.rollout.pack import TokenBatch, pack
+
+
+@dataclass(frozen=True)
+class WarmstartSettings:
+    """steps: optimizer steps. rows: episodes of one step. lr: peak rate, after a short rise it falls to a tenth along a
+    cosine. observation_weight: of the loss on tokens that the world wrote (on the policy's own it is 1)."""
+
+    steps: int
+    rows: int = 32
+    lr: float = 3e-3
+    observation_weight: float = 0.5
+
+
+def batches(episodes: Sequence[Episode], rows: int, max_steps: int, seed: int) -> Iterator[TokenBatch]:
+    """Endless shuffled batches of `rows` episodes; rows of one batch have similar lengths, so little is padding."""
+    rng = np.random.default_rng(seed)
+    sizes = np.array([sum(len(s.prompt_ids) + len(s.response_ids) for s in e.steps) for e in episodes])
+    while True:
+        order = np.argsort(sizes + rng.uniform(0, 64, len(sizes)), kind="stable")
+        chunks = [order[i : i + rows] for i in range(0, len(order) - rows + 1, rows)]
+        for i in rng.permutation(len(chunks)):
+            yield pack([episodes[j] for j in chunks[i]], max_steps=max_steps, multiple=rows)
+
+
+def warm_start(
+    config: Qwen2Config, params, data: Iterator[TokenBatch], settings: WarmstartSettings,
+    report: Callable[[int, float, float], None] = lambda step, action_loss, loss: None,
+):  # fmt: skip
+    """Trains `params` by weighted cross entropy, Σ w·(−log π) / Σ w; returns the new parameters.
+
+    report(step, mean loss of action tokens, weighted loss) is called every 20 steps.
+    """
+    s = settings
+    schedule = optax.warmup_cosine_decay_schedule(0.0, s.lr, max(s.steps // 20, 1), max(s.steps, 2), s.lr / 10)
+    tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(schedule, b2=0.98, weight_decay=0.01))
+
+    def loss_fn(params, batch: TokenBatch):
+        logp, _ = batch_logp(config, params, batch, 1.0)
+        real = (batch.segment_ids > 0) & (jnp.arange(logp.shape[1]) > 0)
+        weight = jnp.where(batch.response_mask, 1.0, s.observation_weight) * real
+        action = jnp.sum(-logp * batch.response_mask) / jnp.maximum(batch.response_mask.sum(), 1)
+        return jnp.sum(-logp * weight) / jnp.maximum(weight.sum(), 1), action
+
+    @jax.jit
+    def step(state: TrainState, batch: TokenBatch):
+        micro = jax.tree.map(lambda x: x.reshape(-1, min(8, x.shape[0]), *x.shape[1:]), batch)
+
+        def accumulate(carry, rows):
+            return jax.tree.map(jnp.add, carry, jax.value_and_grad(loss_fn, has_aux=True)(state.params, rows)), None
+
+        zero = ((jnp.zeros(()), jnp.zeros(())), jax.tree.map(jnp.zeros_like, state.params))
+        ((loss, action), grads), _ = jax.lax.scan(accumulate, zero, micro)
+        parts = jax.tree.leaves(micro)[0].shape[0]
+        loss, action, grads = jax.tree.map(lambda x: x / parts, (loss, action, grads))
+        changes, opt_state = tx.update(grads, state.opt_state, state.params)
+        return TrainState(optax.apply_updates(state.params, changes), opt_state, state.updates + 1), loss, action
+
+    state = new_state(params, tx)
+    for i, batch in zip(range(s.steps), data, strict=False):
+        state, loss, action = step(state, batch)
+        if i % 20 == 19 or i + 1 == s.steps:
+            report(i + 1, float(action), float(loss))
+    return state.params

@@ -1,0 +1,1 @@
+"""From tasks to episodes, from episodes to judged batches and token rows."""

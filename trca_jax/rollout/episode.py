@@ -1,0 +1,52 @@
+"""Records of what was played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trca_jax.envs.base import Task
+
+
+@dataclass
+class Step:
+    """One decision and what it caused.
+
+    prompt_ids: tokens put before the answer (all of the prompt in the stepwise layout, what was added to the row in the
+    append layout). response_ids [n] sampled, never made from text. behaviour_logp [n] of the sampling distribution.
+    allowed: bits [n, V/8] of the tokens that could be sampled, None if all. action: parsed, None if malformed.
+    action_span: tokens [first, last) of the response inside the action tags. before: the observation that was answered,
+    admissible: the commands offered with it. after, reward: what the action brought.
+    """
+
+    prompt_ids: np.ndarray
+    response_ids: np.ndarray
+    behaviour_logp: np.ndarray
+    allowed: np.ndarray | None
+    action: str | None
+    action_span: tuple[int, int]
+    before: str
+    admissible: tuple[str, ...]
+    after: str = ""
+    reward: float = 0.0
+
+
+@dataclass
+class Episode:
+    """One rollout. group: index of its task in the batch. won: the environment said so. truncated: the step limit or
+    the room for tokens ended it. failure: the infrastructure broke; such an episode counts nowhere."""
+
+    task: Task
+    group: int
+    layout: str
+    first_observation: str = ""
+    steps: list[Step] = field(default_factory=list)
+    won: bool = False
+    truncated: bool = False
+    failure: str | None = None
+
+    @property
+    def score(self) -> float:
+        """Sum of the environment's rewards."""
+        return sum(step.reward for step in self.steps)

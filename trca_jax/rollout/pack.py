@@ -1,0 +1,80 @@
+"""From episodes to token rows of one static shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from flax import struct
+
+from trca_jax.policy.sampler import bucket
+from trca_jax.rollout.episode import Episode
+
+ROW_LENGTHS = (128, 256, 320, 384, 448, 512, 640, 768, 1024, 2048, 4096)
+
+
+@struct.dataclass
+class TokenBatch:
+    """B rows of L tokens; everything stands at the token itself (the model predicts token l from the tokens before).
+
+    tokens [B, L] ids. segment_ids [B, L] int8: 1 at the row's tokens, 0 behind its end. behaviour_logp [B, L] float32 of the sampling
+    distribution. response_mask, action_mask [B, L] booleans: all sampled tokens; those inside the action tags (the
+    whole response where it was malformed, or its penalty would reach no token; methods 10.3). transition [B, L] int32:
+    the flat index r·T + t of the step whose advantage the token takes. allowed: bits [B, L, V/8] of the tokens that
+    could be sampled, or None.
+    """
+
+    tokens: np.ndarray
+    segment_ids: np.ndarray
+    behaviour_logp: np.ndarray
+    response_mask: np.ndarray
+    action_mask: np.ndarray
+    transition: np.ndarray
+    allowed: np.ndarray | None
+
+
+def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> TokenBatch:
+    """One row an episode (append layout) or a step (stepwise layout); failed episodes give none.
+
+    The row count is rounded up to `multiple` with empty rows, the length up to a bucket, so few shapes occur.
+    Raises ValueError for a row longer than the largest bucket.
+    """
+    rows = []
+    for r, episode in enumerate(episodes):
+        if episode.failure:
+            continue
+        steps = [(r * max_steps + t, step) for t, step in enumerate(episode.steps)]
+        rows += [steps] if episode.layout == "append" else [[step] for step in steps]
+    rows = [row for row in rows if row]
+    sizes = [sum(len(s.prompt_ids) + len(s.response_ids) for _, s in row) for row in rows]
+    count = max(-(-len(rows) // multiple), 1) * multiple
+    length = bucket(max(sizes, default=1), ROW_LENGTHS, "tokens of a row")
+    shape = (count, length)
+    constrained = any(step.allowed is not None for row in rows for _, step in row)
+    width = next(step.allowed.shape[1] for row in rows for _, step in row) if constrained else 0
+    batch = TokenBatch(
+        tokens=np.zeros(shape, np.int32),
+        segment_ids=np.zeros(shape, np.int8),
+        behaviour_logp=np.zeros(shape, np.float32),
+        response_mask=np.zeros(shape, bool),
+        action_mask=np.zeros(shape, bool),
+        transition=np.zeros(shape, np.int32),
+        allowed=np.zeros((*shape, width), np.uint8) if constrained else None,
+    )
+    for b, row in enumerate(rows):
+        at = 0
+        for index, step in row:
+            start = at + len(step.prompt_ids)
+            stop = start + len(step.response_ids)
+            batch.tokens[b, at:start] = step.prompt_ids
+            batch.tokens[b, start:stop] = step.response_ids
+            batch.behaviour_logp[b, start:stop] = step.behaviour_logp
+            batch.response_mask[b, start:stop] = True
+            first, last = step.action_span if step.action is not None else (0, stop - start)
+            batch.action_mask[b, start + first : start + last] = True
+            batch.transition[b, start:stop] = index
+            if constrained:
+                batch.allowed[b, start:stop] = step.allowed
+            at = stop
+        batch.segment_ids[b, :at] = 1
+    return batch

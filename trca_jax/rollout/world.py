@@ -1,0 +1,56 @@
+"""All that stands between a policy and its tasks, made once a run: benchmark, environments, codec and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from transformers import PreTrainedTokenizerBase
+
+from trca_jax.agents.prompts import PROMPTS
+from trca_jax.envs.base import TaskSet
+from trca_jax.envs.pool import EnvPool
+from trca_jax.envs.registry import make_benchmark
+from trca_jax.policy.config import Qwen2Config
+from trca_jax.policy.sampler import Buckets
+from trca_jax.rollout.collect import Codec, Collector
+from trca_jax.rubrics.language import Judge
+
+
+class World:
+    """Context manager around the environment workers.
+
+    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, seed). slots: episodes
+    played at once.
+    """
+
+    def __init__(self, env, slots: int):
+        self.env = env
+        self.benchmark = make_benchmark(env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed)
+        self.judge = Judge(self.benchmark.library)
+        self.pool = EnvPool(self.benchmark.make_env, slots=slots, workers=env.workers, deadline_s=env.deadline_s)
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.pool.close()
+
+    def tasks(self, split: str, count: int | None, progress: Callable[[int, int], None]) -> TaskSet:
+        """The tasks of a split (`count` 0 or None: all of them), made ready to be loaded quickly."""
+        tasks = self.benchmark.tasks(split, count or None)
+        self.benchmark.prepare(tasks, progress)
+        return tasks
+
+    def collector(self, config: Qwen2Config, codec: Codec, agent, temperature: float) -> Collector:
+        """A collector for the agent section of the config (max_new, decode, buckets)."""
+        return Collector(
+            config, codec, self.pool, max_steps=self.env.max_steps, max_new=agent.max_new, decode=agent.decode,
+            temperature=temperature, buckets=Buckets(**{name: tuple(sizes) for name, sizes in agent.buckets.items()}),
+        )  # fmt: skip
+
+
+def make_codec(agent, tokenizer: PreTrainedTokenizerBase) -> Codec:
+    """The codec of the agent section. Raises ValueError for an unknown prompt."""
+    if agent.prompt not in PROMPTS:
+        raise ValueError(f"agent.prompt {agent.prompt!r} is unknown, expected one of {', '.join(PROMPTS)}")
+    return Codec(tokenizer, PROMPTS[agent.prompt](), agent.max_new)
