@@ -112,7 +112,7 @@ class Display:
             ("episode", _join(last, steps="{:.1f} steps", failures="{:.0f} failed to run")),
             ("policy", _join(last, entropy="entropy {:.2f}", kl="KL {:.4f}", clip_fraction="clipped {:.1%}",
                              grad_norm="gradient {:.2f}")),
-            ("seconds", _join(last.get("seconds", {}), total="{:.1f}", **{part: f"{part} {{:.1f}}" for part in _PARTS})),
+            ("seconds", _join(last.get("seconds", {}), total="{:.1f}", **{name: name + " {:.1f}" for name in _PARTS})),
         ]  # fmt: skip
 
     def _panel(self) -> Panel:
