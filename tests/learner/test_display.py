@@ -9,7 +9,7 @@ from rich.console import Console
 from trca_jax.learner.display import Display, sparkline
 
 METRICS = {
-    "iteration": 2, "rollouts": 256, "success": 0.25, "all_failed_groups": 0.5, "useful": 0.125, "valid": 1.0,
+    "iteration": 1, "rollouts": 256, "success": 0.25, "all_failed_groups": 0.5, "useful": 0.125, "valid": 1.0,
     "foundational": 0.4, "breakthrough": 0.25, "steps": 22.5, "failures": 1, "entropy": 0.9, "kl": 0.0031,
     "clip_fraction": 0.04, "grad_norm": 0.8, "items": {"taken[1]": 0.75, "placed": 0.25, "seen": 1.0},
     "seconds": {"collect": 12.0, "judge": 0.1, "credit": 0.0, "pack": 0.1, "update": 8.0, "total": 20.0},
@@ -38,7 +38,7 @@ def test_beside_a_terminal_it_is_one_line_an_iteration():
     with Display(3, ["trca on alfworld", "240 [sha] tasks"], ["taken[1]"], console) as display:
         display.phase("sampling")
         display.turn(1, 128)
-        display.iteration({"iteration": 1, "success": 0.05})
+        display.iteration({"iteration": 0, "success": 0.05})
         display.message("saved [bold]step 1")
         display.iteration(METRICS)
     assert console.file.getvalue().splitlines() == [
@@ -57,7 +57,7 @@ def test_beside_a_terminal_it_is_one_line_an_iteration():
 def test_the_panel_shows_progress_figures_and_the_funnel_in_order(width):
     console = terminal(width)
     with Display(10, ["trca on alfworld"], ["taken[1]", "tooled", "placed"], console) as display:
-        display.iteration(METRICS | {"iteration": 1, "success": 0.05})
+        display.iteration(METRICS | {"iteration": 0, "success": 0.05})
         display.phase("update")
         display.iteration(METRICS)
         display.phase("evaluation 37/140")
@@ -74,8 +74,8 @@ def test_the_panel_shows_progress_figures_and_the_funnel_in_order(width):
 def test_means_are_of_the_last_and_of_the_first_five():
     console = terminal()
     with Display(20, ["run"], console=console) as display:
-        for i in range(1, 13):
-            display.iteration({"iteration": i, "success": i / 100})
+        for i in range(12):
+            display.iteration({"iteration": i, "success": (i + 1) / 100})
     assert "12.0%, mean of 5 10.0%, first 5 3.0%" in shown(console)
 
 

@@ -81,7 +81,7 @@ class Display:
     def iteration(self, metrics: Mapping[str, Any]) -> None:
         """The figures of a finished iteration; whatever is missing is left blank.
 
-        iteration: how many are done. success, all_failed_groups, useful, valid, clip_fraction: shares. foundational,
+        iteration: its index, from 0. success, all_failed_groups, useful, valid, clip_fraction: shares. foundational,
         breakthrough: rewards a rollout. items: share of the rollouts in which each item fired. seconds: of each part
         and `total`. Others: steps (mean episode length), failures, entropy, kl, grad_norm.
         """
@@ -92,7 +92,7 @@ class Display:
 
     @property
     def _done(self) -> int:
-        return int(self._history[-1].get("iteration", len(self._history))) if self._history else 0
+        return int(self._history[-1].get("iteration", len(self._history) - 1)) + 1 if self._history else 0
 
     def _successes(self) -> list[float]:
         known = (float(m["success"]) for m in self._history if m.get("success") is not None)
