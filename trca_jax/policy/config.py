@@ -73,7 +73,10 @@ def read_config(folder: str | Path, **overrides) -> Qwen2Config:
     fields = {name: hf[hf_name] for name, hf_name in _HF_NAMES.items()}
     fields["head_dim"] = hf.get("head_dim") or hf["hidden_size"] // hf["num_attention_heads"]
     # Published files carry rope_theta at the top, newer ones inside rope_parameters.
-    fields["rope_theta"] = float(hf["rope_theta"] if "rope_theta" in hf else hf["rope_parameters"]["rope_theta"])
+    theta = hf.get("rope_theta") or (hf.get("rope_parameters") or {}).get("rope_theta")
+    if not theta:
+        raise ValueError(f"{path}: rope_theta missing; is this the config.json of a Qwen2 model?")
+    fields["rope_theta"] = float(theta)
     return dataclasses.replace(Qwen2Config(**fields), **overrides)
 
 

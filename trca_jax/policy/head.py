@@ -14,6 +14,11 @@ def pack_allowed(allowed: jax.Array) -> jax.Array:
     return jnp.packbits(allowed, axis=-1)
 
 
+def logits(hidden: jax.Array, embedding: jax.Array) -> jax.Array:
+    """hidden [..., D] times embedding [V, D] -> [..., V]; multiplied in hidden's type, summed and kept in float32."""
+    return jnp.einsum("...d,vd->...v", hidden, embedding.astype(hidden.dtype), preferred_element_type=jnp.float32)
+
+
 def log_softmax(logits: jax.Array, temperature: float, allowed: jax.Array | None = None) -> jax.Array:
     """log π(·) of the sampling distribution, softmax(logits / T) over the allowed tokens; float32.
 
@@ -35,7 +40,7 @@ def token_logp(hidden, embedding, targets, temperature: float = 1.0, allowed=Non
 
     def chunk(args):
         h, y, bits = args
-        logp = log_softmax(jnp.einsum("td,vd->tv", h, embedding.astype(h.dtype)), temperature, bits)
+        logp = log_softmax(logits(h, embedding), temperature, bits)
         # A token that is not allowed has p = 0 and log p = -inf; it adds nothing, and must not add a NaN gradient.
         entropy = -jnp.sum(jnp.exp(logp) * jnp.where(jnp.isneginf(logp), 0.0, logp), axis=-1)
         return jnp.take_along_axis(logp, y[:, None], axis=-1)[:, 0], entropy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from safetensors.numpy import load_file, save
 
 from trca_jax.policy.config import Qwen2Config, hf_config
 
-# Our name -> (published name inside a layer, how many leading axes of the matrix are its input).
+# Our name -> published name inside a layer.
 _LAYER = {
     ("input_norm", "weight"): "input_layernorm.weight",
     ("post_norm", "weight"): "post_attention_layernorm.weight",
@@ -49,19 +50,26 @@ def from_hf(config: Qwen2Config, tensors) -> dict:
         "down": (c.intermediate_size, c.hidden_size),
     }  # fmt: skip
 
-    def take(name, shape, transpose=False):
+    def take(name, shape):
         if name not in tensors:
             raise ValueError(f"weights: {name} is missing; the file belongs to another architecture or size")
-        x = np.asarray(tensors[name], np.float32)
-        x = x.T if transpose else x
-        if x.size != np.prod(shape) or (x.ndim == len(shape) and x.shape != tuple(shape)):
-            raise ValueError(f"weights: {name} has shape {x.shape}, expected {tuple(shape)} from config.json")
-        return x.reshape(shape)
+        if tensors[name].shape != shape:
+            raise ValueError(f"weights: {name} has shape {tensors[name].shape}, expected {shape} from config.json")
+        return np.asarray(tensors[name], np.float32)
+
+    def layer(module, part, name):
+        """One layer's tensor, published as [out, in] or [out], in our shape."""
+        if part == "weight":
+            return take(name, (c.hidden_size,))
+        shape = kernel[module]
+        if part == "bias":
+            return take(name, (math.prod(shape[1:]),)).reshape(shape[1:])
+        inputs = math.prod(shape[:-1]) if module == "o" else shape[0]
+        return take(name, (math.prod(shape) // inputs, inputs)).T.reshape(shape)
 
     layers: dict = {}
     for (module, part), name in _LAYER.items():
-        shape = kernel[module] if part == "kernel" else kernel[module][1:] if part == "bias" else (c.hidden_size,)
-        rows = [take(f"model.layers.{i}.{name}", shape, part == "kernel") for i in range(c.num_layers)]
+        rows = [layer(module, part, f"model.layers.{i}.{name}") for i in range(c.num_layers)]
         layers.setdefault(module, {})[part] = np.stack(rows)
     params = {
         "embedding": take("model.embed_tokens.weight", (c.vocab_size, c.hidden_size)),

@@ -16,7 +16,7 @@ import numpy as np
 from flax import struct
 
 from trca_jax.policy.config import Qwen2Config
-from trca_jax.policy.head import log_softmax, pack_allowed
+from trca_jax.policy.head import log_softmax, logits, pack_allowed
 from trca_jax.policy.qwen2 import Cache, Qwen2, empty_cache, output_embedding
 
 
@@ -68,7 +68,7 @@ def _turn(params, cache: Cache, tokens, start, count, keys, commands, *, config,
             mask = jnp.zeros((len(rows), config.vocab_size + 1), bool).at[rows[:, None], following].set(True)
             allowed = pack_allowed(mask[:, :-1])
             bits = bits.at[:, i].set(jnp.where(done[:, None], 0, allowed))
-        logp = log_softmax(jnp.einsum("bd,vd->bv", hidden, table.astype(hidden.dtype)), temperature, allowed)
+        logp = log_softmax(logits(hidden, table), temperature, allowed)
         # The key belongs to the row and the token, so a sample does not depend on who else is in the batch.
         token = jax.vmap(lambda k, row: jax.random.categorical(jax.random.fold_in(k, i), row))(keys, logp)
         ids = ids.at[:, i].set(jnp.where(done, 0, token))
@@ -127,11 +127,15 @@ class Sampler:
 
         rows: the whole token sequence of each row so far; only the part not cached yet is computed. An empty sequence
         is an idle row. keys [B] one random key a row. commands: per row the token sequences that may be sampled (each
-        ends with the stop token), or None for free sampling.
+        ends with the stop token), or None for free sampling. Raises ValueError for a row that does not continue what is
+        cached, and for sizes beyond the largest bucket.
         """
         lengths = np.array([len(row) for row in rows], np.int32)
         known = np.where(lengths > 0, self._cached, 0)
         count = lengths - known
+        if (wrong := np.flatnonzero((lengths > 0) & (count < 1))).size:
+            b = wrong[0]
+            raise ValueError(f"row {b} has {lengths[b]} tokens, {known[b]} are cached; append to it, or reset() first")
         width = bucket(int(count.max()), self._buckets.chunk, "tokens appended in one turn")
         # Padding behind a row needs no room: writes that fall off the end are dropped.
         slots = bucket(int(lengths.max()) + self.max_new, self._buckets.slots, "tokens of a row and its answer")
