@@ -1,19 +1,30 @@
 """ALFWorld with the tiny policy: learns on two CPU cores within minutes.
 
-python launch/train.py --config=configs/alfworld.py
+    python launch/train.py --config=configs/alfworld.py
+    python launch/warmstart.py --config=configs/alfworld.py:warmstart --out=DIR     how its start policy was made
 """
 
 from configs import common
+
+_ALL = (
+    "pick_and_place_simple",
+    "look_at_obj_in_light",
+    "pick_clean_then_place_in_recep",
+    "pick_heat_then_place_in_recep",
+    "pick_cool_then_place_in_recep",
+    "pick_two_obj_and_place",
+)
 
 
 def get_config(preset: str = "tiny"):
     c = common.get_config()
     c.env.name = "alfworld"
-    c.env.task_types = (
-        "pick_and_place_simple",
-        "pick_clean_then_place_in_recep",
-    )
+    c.env.task_types = ("pick_and_place_simple", "pick_clean_then_place_in_recep")
     c.agent.model = "alfworld-tiny"
-    if preset != "tiny":
-        raise ValueError(f"preset {preset!r} is unknown, expected tiny")
+    if preset == "warmstart":
+        c.env.task_types = _ALL
+        c.env.games = 1200
+        c.warmstart.steps = 700
+    elif preset != "tiny":
+        raise ValueError(f"preset {preset!r} is unknown, expected tiny or warmstart")
     return c

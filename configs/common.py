@@ -35,7 +35,7 @@ def get_config() -> ConfigDict:
     c.agent.max_new = 8
     c.agent.decode = "admissible"  # or free
     c.agent.buckets = ConfigDict(
-        {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (32, 64, 96)}
+        {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (96, 192)}
     )
 
     c.ppo = ConfigDict()
@@ -59,7 +59,6 @@ def get_config() -> ConfigDict:
     c.eval.games = 0  # 0: all there are
     c.eval.repeats = 1
     c.eval.every = 0  # iterations; 0: only before and after
-    c.eval.temperature = 1.0
 
     c.checkpoint = ConfigDict()
     c.checkpoint.every = 10
@@ -67,8 +66,7 @@ def get_config() -> ConfigDict:
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is
-    c.warmstart.games = 1500
-    c.warmstart.episodes = 9000
+    c.warmstart.episodes = 9600
     c.warmstart.share = 0.25  # of steps that follow the scripted searcher; the rest wander
     c.warmstart.rows = 32
     c.warmstart.lr = 3e-3

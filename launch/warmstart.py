@@ -1,75 +1,99 @@
-"""Makes the tiny start policy by supervised learning on noisy scripted play in generated games.
+"""Makes a tiny start policy by supervised learning on noisy scripted play.
 
-python launch/warmstart.py --config=configs/alfworld.py --out=DIR
+python launch/warmstart.py --config=configs/alfworld.py:warmstart --out=DIR
 """
+
+from __future__ import annotations
 
 import json
 import time
-from importlib.metadata import version
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
-from absl import app, flags
-from ml_collections import config_flags
+from absl import flags
+from ml_collections import ConfigDict
 
+from launch.command import read_config, run
 from trca_jax.agents.prompts import compact
+from trca_jax.envs.base import TaskSet
+from trca_jax.learner.record import versions, write_json
 from trca_jax.learner.warmstart import WarmstartSettings, batches, warm_start
 from trca_jax.policy.config import tiny
 from trca_jax.policy.hf import write_model
+from trca_jax.policy.load import Policy, load_policy
 from trca_jax.policy.qwen2 import init_params
 from trca_jax.policy.tokenizer import word_tokenizer
 from trca_jax.rollout.demonstrate import demonstrate
 from trca_jax.rollout.world import World, make_codec
 
-_CONFIG = config_flags.DEFINE_config_file("config", "configs/alfworld.py")
-_OUT = flags.DEFINE_string("out", None, "Folder that receives the model.", required=True)
+_OUT = flags.DEFINE_string("out", None, "Folder that receives the model.")
 
 
-def main(_):
-    config = _CONFIG.value
-    w = config.warmstart
+def main() -> int:
+    config = read_config("configs/alfworld.py:warmstart")
+    if not _OUT.value:
+        raise ValueError("--out is missing: the folder that receives the model")
     start = time.time()
-    say = lambda *what: print(f"[{time.time() - start:6.0f} s]", *what, flush=True)  # noqa: E731
+    say = lambda text: print(f"[{time.time() - start:6.0f} s] {text}", flush=True)  # noqa: E731
     with World(config.env, slots=128) as world:
-        show = lambda done, of: done % 100 == 0 and say(f"games prepared: {done} of {of}")  # noqa: E731
-        tasks = world.tasks("train", w.games, show)
-        say(tasks)
-        # Texts come first, as the words in them make the tokenizer; the episodes are then played once more in ids.
-        tokenizer = word_tokenizer(_texts(world, tasks, config))
-        codec = make_codec(config.agent, tokenizer)
-        say(f"{len(tokenizer)} words")
-        episodes = []
-        while len(episodes) < w.episodes:
-            first = len(episodes)
-            batch = [tasks.tasks[i % len(tasks)] for i in range(first, min(first + 128, w.episodes))]
-            episodes += demonstrate(
-                world.benchmark, batch, codec, world.pool, share=w.share, max_steps=config.env.max_steps,
-                seed=config.seed + first,
-            )  # fmt: skip
-        say(f"{len(episodes)} demonstrations, {sum(e.won for e in episodes) / len(episodes):.3f} of them successful")
+        prepared = lambda done, of: done % 100 == 0 and say(f"games prepared: {done} of {of}")  # noqa: E731
+        tasks = world.tasks("train", config.env.games, prepared)
+        say(str(tasks))
+        make_start(config, world, tasks, Path(_OUT.value), say)
+    say(f"wrote {_OUT.value}")
+    return 0
+
+
+def start_policy(config: ConfigDict, world: World, tasks: TaskSet, folder: Path, say: Callable[[str], None]) -> Policy:
+    """Where a run starts: agent.model, or its own warm start if warmstart.steps is set (kept in the run folder)."""
+    if not config.warmstart.steps:
+        return load_policy(config.agent.model, config.agent.dtype)
+    if not (folder / "start" / "warmstart.json").exists():
+        make_start(config, world, tasks, folder / "start", say)
+    return load_policy(str(folder / "start"), config.agent.dtype)
+
+
+def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say: Callable[[str], None]) -> None:
+    """Plays demonstrations in these tasks, trains a tiny policy on them and writes it to `out`."""
+    w, at_once = config.warmstart, world.pool.slots
+    tokenizer = word_tokenizer(_texts(config, world, tasks))
+    codec = make_codec(config.agent, tokenizer)
+    episodes = []
+    while len(episodes) < w.episodes:
+        first = len(episodes)
+        # Eight episodes of a game in a row, as they share what has been loaded.
+        chosen = [tasks.tasks[i // 8 % len(tasks)] for i in range(first, first + at_once)]
+        episodes += demonstrate(
+            world.benchmark, chosen, codec, world.pool, share=w.share, max_steps=config.env.max_steps,
+            seed=config.seed + first,
+        )  # fmt: skip
+    won = sum(episode.won for episode in episodes) / len(episodes)
+    say(f"{len(episodes)} demonstrations, {won:.1%} of them successful; {len(tokenizer)} words")
     size = tiny(len(tokenizer))
     params = warm_start(
-        size, init_params(size, jax.random.key(config.seed)), batches(episodes, w.rows, config.env.max_steps, config.seed),
-        WarmstartSettings(w.steps or 2000, w.rows, w.lr, w.observation_weight),
-        lambda step, action, loss: step % 100 == 0 and say(f"step {step}: action loss {action:.3f}, loss {loss:.3f}"),
+        size, init_params(size, jax.random.key(config.seed)),
+        batches(episodes, w.rows, config.env.max_steps, config.seed),
+        WarmstartSettings(w.steps, w.rows, w.lr, w.observation_weight),
+        lambda step, action, loss: say(f"warm start step {step}/{w.steps}: action loss {action:.3f}, loss {loss:.3f}"),
     )  # fmt: skip
-    out = Path(_OUT.value)
     write_model(out, size, params)
     tokenizer.save_pretrained(str(out))
-    record = {"games": str(tasks), "sha256": tasks.sha256, "warmstart": w.to_dict(), "jax": version("jax")}
-    (out / "warmstart.json").write_text(json.dumps(record, indent=2) + "\n")
-    say(f"wrote {out}")
+    games = {"source": tasks.source, "tasks": len(tasks), "sha256": tasks.sha256}
+    record = {"games": games, "demonstrations_won": round(won, 4), "warmstart": w.to_dict(), "versions": versions()}
+    write_json(out / "warmstart.json", json.loads(json.dumps(record, default=list)))
 
 
-def _texts(world, tasks, config):
-    """All words of the benchmark: what scripted players see and may say in some hundred games."""
+def _texts(config: ConfigDict, world: World, tasks: TaskSet) -> Iterator[str]:
+    """Texts that hold every word of the benchmark: its names, and what scripted players see and may say."""
+    yield world.benchmark.vocabulary()
     codec = make_codec(config.agent, word_tokenizer(()))
-    some = tasks.tasks[:: max(len(tasks) // 512, 1)]
-    for first in range(0, len(some), 128):
-        batch = some[first : first + 128]
+    some = tasks.tasks[:: max(len(tasks) // 256, 1)]
+    for first in range(0, len(some), world.pool.slots):
         for episode in demonstrate(
-            world.benchmark, batch, codec, world.pool, share=0.5, max_steps=config.env.max_steps, seed=config.seed
-        ):
+            world.benchmark, some[first : first + world.pool.slots], codec, world.pool, share=0.5,
+            max_steps=config.env.max_steps, seed=config.seed,
+        ):  # fmt: skip
             yield compact(f"task scene {episode.task.instruction} {episode.first_observation}")
             for step in episode.steps:
                 yield compact(step.after)
@@ -77,4 +101,4 @@ def _texts(world, tasks, config):
 
 
 if __name__ == "__main__":
-    app.run(main)
+    run(main)

@@ -19,15 +19,19 @@ from trca_jax.credit.types import Credit, CreditBatch
 @dataclass(frozen=True)
 class Method:
     """fn: pure and jittable, (batch, settings) -> Credit. defaults: its frozen settings. needs: fields of the batch
-    beyond rewards, outcome, length, group and valid that must hold real data."""
+    beyond rewards, outcome, length, group and valid that must hold real data. tokens: 'action' or 'response', the
+    sampled tokens that carry the advantage. context: what `CreditBatch.context` numbers, 'fields' (of the rubric) or
+    'observation' (the exact text)."""
 
     fn: Callable[[CreditBatch, Any], Credit]
     defaults: Any
     needs: frozenset[str]
+    tokens: str = "response"
+    context: str = "observation"
 
 
 METHODS: dict[str, Method] = {
-    "trca": Method(trca, TRCASettings(), frozenset({"judgement", "context"})),
+    "trca": Method(trca, TRCASettings(), frozenset({"judgement", "context"}), "action", "fields"),
     "grpo": Method(grpo, GRPOSettings(), frozenset()),
     "rloo": Method(rloo, RLOOSettings(), frozenset()),
     "gigpo": Method(gigpo, GiGPOSettings(), frozenset({"context"})),

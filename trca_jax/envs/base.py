@@ -104,6 +104,9 @@ class Benchmark(Protocol):
     def prepare(self, tasks: Iterable[Task], progress: Callable[[int, int], None]) -> None:
         """Does ahead of time, on all cores, what each first use of a task would have to do; progress(done, of)."""
 
+    def vocabulary(self) -> str:
+        """Words that observations and commands may hold, for tokenizers made of words."""
+
     def make_env(self) -> Env: ...
 
     def bind(self, task: Task) -> Mapping[str, Any]: ...

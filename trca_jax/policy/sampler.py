@@ -26,7 +26,7 @@ class Buckets:
 
     chunk: tuple[int, ...] = (32, 64, 128, 256)
     slots: tuple[int, ...] = (256, 384, 512, 768, 1024)
-    commands: tuple[int, ...] = (32, 64, 96)
+    commands: tuple[int, ...] = (96, 192)
 
     def __post_init__(self):
         for name, sizes in vars(self).items():

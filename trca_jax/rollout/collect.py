@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -103,7 +104,7 @@ class Collector:
             temperature=temperature,
             buckets=buckets or Buckets(),
         )
-        self._halves = [_Half(range(a, b), make(b - a)) for a, b in zip(edges, edges[1:], strict=False)]
+        self._halves = [_Half(range(a, b), make(b - a)) for a, b in pairwise(edges)]
 
     def __call__(
         self, params, tasks: Sequence[Task], groups: Sequence[int], key: jax.Array,

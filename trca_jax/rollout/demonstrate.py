@@ -21,9 +21,9 @@ def demonstrate(
     slots = list(range(len(tasks)))
     pool.reset(slots, tasks)
     episodes, players = [], []
-    for task, seen in zip(tasks, pool.receive(slots), strict=True):
+    for slot, task, seen in zip(slots, tasks, pool.receive(slots), strict=True):
         adapter = benchmark.adapter(task, seen.text)
-        players.append((adapter, benchmark.demonstrator(adapter, Random(f"{seed}/{task.id}"), share)))
+        players.append((adapter, benchmark.demonstrator(adapter, Random(f"{seed}/{slot}"), share)))
         episodes.append(Episode(task, 0, codec.prompt.layout, seen.text, failure=seen.failure))
         _prompt(episodes[-1], codec, seen, ())
     live = [i for i in slots if episodes[i].failure is None]

@@ -47,6 +47,11 @@ class Alfworld:
 
         warm_cache(tasks, progress=progress)
 
+    def vocabulary(self) -> str:
+        from trca_jax.envs.alfworld.generator import vocabulary
+
+        return vocabulary()
+
     def make_env(self) -> AlfworldEnv:
         from trca_jax.envs.alfworld.engine import AlfworldEnv
 

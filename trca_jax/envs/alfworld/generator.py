@@ -118,13 +118,19 @@ def _package(name: str) -> Path:
 @cache
 def _constants() -> dict:
     """The tables in the package's source, read without running it."""
-    wanted = ("VAL_RECEPTACLE_OBJECTS", "VAL_ACTION_OBJECTS", "OPENABLE_CLASS_LIST", "MOVABLE_RECEPTACLES")
+    wanted = ("OBJECTS", "VAL_RECEPTACLE_OBJECTS", "VAL_ACTION_OBJECTS", "OPENABLE_CLASS_LIST", "MOVABLE_RECEPTACLES")
     nodes = [n for n in ast.parse(_package("gen/constants.py").read_text()).body if isinstance(n, ast.Assign)]
     found = {n.targets[0].id: ast.literal_eval(n.value) for n in nodes if ast.unparse(n.targets[0]) in wanted}
     holds = found["VAL_RECEPTACLE_OBJECTS"]
     tables = dict.fromkeys(("DiningTable", "CoffeeTable", "SideTable"), holds.pop("TableTop"))
     found["HOLDS"] = {r: {o for o in objects if "Sliced" not in o} for r, objects in (holds | tables).items()}
     return found
+
+
+def vocabulary() -> str:
+    """The names that games may use, those that generated games lack included, and the numbers behind them."""
+    names = sorted(name.lower() for name in _constants()["OBJECTS"])
+    return " ".join([*names, "showercurtain", "showerhead", *map(str, range(1, 61))])
 
 
 @cache

@@ -1,0 +1,83 @@
+"""Trains a policy and shows what it has learned.
+
+python launch/train.py --config=configs/alfworld.py [--config.method=grpo] [--config.workdir=runs/mine] ...
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import numpy as np
+from ml_collections import ConfigDict
+
+from launch.command import read_config, run
+from launch.evaluation import Evaluator
+from launch.warmstart import start_policy
+from trca_jax.evaluation.report import learning_curve
+from trca_jax.learner.display import Display
+from trca_jax.learner.loop import Stopped, Trainer
+from trca_jax.learner.metrics import funnel
+from trca_jax.learner.record import open_run
+from trca_jax.rollout.world import World
+
+
+def main() -> int:
+    config = read_config()
+    folder = Path(config.workdir or f"runs/{config.env.name}-{config.method}-{config.seed}")
+    with World(config.env, slots=config.tasks * config.group_size) as world:
+        return train(config, folder, world)
+
+
+def train(config: ConfigDict, folder: Path, world: World) -> int:
+    """One run, continued if the folder holds it already; 0 if it ended, 130 if the user stopped it."""
+    display = Display(config.iterations, [f"{config.env.name} · {config.method} · {folder}"], funnel(world.judge))
+    with display:
+        preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
+        tasks = world.tasks("train", config.env.games, preparing)
+        evaluator = Evaluator(config, world, preparing)
+        policy = start_policy(config, world, tasks, folder, display.message)
+        facts = {
+            "training": {"tasks": len(tasks), "source": tasks.source, "sha256": tasks.sha256},
+            "evaluation": evaluator.facts(),
+            "rubric": world.benchmark.library.fingerprint,
+            "weights": policy.sha256,
+        }
+        open_run(folder, config, facts)
+        display.message(f"train     {tasks}")
+        display.message(f"held out  {evaluator.tasks}")
+        size = sum(np.size(x) for x in jax.tree.leaves(policy.params))
+        display.message(
+            f"policy    {config.agent.model}, {size / 1e6:.2f} M parameters, decode {config.agent.decode}, "
+            f"rubric {world.benchmark.library.fingerprint[:12]}, seed {config.seed}"
+        )
+        trainer = Trainer(config, world, policy, tasks.tasks, folder)
+        if trainer.iteration:
+            display.message(f"continuing after iteration {trainer.iteration}")
+
+        def evaluate(iteration: int) -> None:
+            done = [r for r in trainer.log.records if r["kind"] == "eval" and r["iteration"] == iteration]
+            if not done:
+                record = evaluator.run(trainer.collector, trainer.state.params, folder, iteration, display)
+                trainer.log.write(record)
+
+        try:
+            evaluate(trainer.iteration) if not trainer.iteration else None
+            trainer.run(display, evaluate)
+            evaluate(trainer.iteration)
+        except Stopped:
+            display.message(f"Stopped after {trainer.iteration} iterations, all saved; run the same command to go on.")
+            return 130
+        finally:
+            trainer.close()
+    evaluator.show(folder, trainer.iteration)
+    records = trainer.log.records
+    curve = {config.method: [r for r in records if r["kind"] == "train"]}
+    points = {config.method: [r for r in records if r["kind"] == "eval"]}
+    learning_curve(folder / "learning_curve.png", curve, points)
+    print(f"Learning curve: {folder / 'learning_curve.png'}   metrics: {folder / 'metrics.jsonl'}")
+    return 0
+
+
+if __name__ == "__main__":
+    run(main)

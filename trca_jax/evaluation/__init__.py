@@ -1,0 +1,1 @@
+"""How good a policy is, and how that is shown."""
