@@ -1,7 +1,7 @@
 """ALFWorld with the tiny policy: learns on two CPU cores within minutes.
 
-    python launch/train.py --config=configs/alfworld.py
-    python launch/warmstart.py --config=configs/alfworld.py:warmstart --out=DIR     how its start policy was made
+python launch/train.py --config=configs/alfworld.py
+python launch/warmstart.py --config=configs/alfworld.py:warmstart --out=DIR     how its start policy was made
 """
 
 from configs import common

@@ -13,9 +13,9 @@ from typing import Protocol
 _DROP = re.compile(r"-=.*?=-|[^\w\s]")
 _TWICE = re.compile(r"\b(\w+ \d+) \1\b")
 _EMPTY_WORDS = frozenset(
-    ["a", "an", "the", "you", "your", "and", "is", "it", "are", "of", "in", "on", "to", "at", "that", "arrive"]
-    + ["looking", "quickly", "around", "middle", "room", "next", "pick", "up"]
-)
+    "a an the you your and is it are of in on to at that arrive looking quickly around middle room next pick up"
+    .split()
+)  # fmt: skip
 
 
 def compact(text: str) -> str:

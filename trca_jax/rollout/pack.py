@@ -18,10 +18,10 @@ class TokenBatch:
     """B rows of L tokens; everything stands at the token itself (the model predicts token l from the tokens before).
 
     tokens [B, L] ids. segment_ids [B, L] int8: 1 at the row's tokens, 0 behind its end. behaviour_logp [B, L] float32
-    of the sampling distribution. response_mask, action_mask [B, L] booleans: all sampled tokens; those inside the action tags (the
-    whole response where it was malformed, or its penalty would reach no token; methods 10.3). transition [B, L] int32:
-    the flat index r·T + t of the step whose advantage the token takes. allowed: bits [B, L, V/8] of the tokens that
-    could be sampled, or None.
+    of the sampling distribution. response_mask, action_mask [B, L] booleans: all sampled tokens; those inside the
+    action tags (the whole response where it was malformed, or its penalty would reach no token; methods 10.3).
+    transition [B, L] int32: the flat index r·T + t of the step whose advantage the token takes. allowed: bits [B, L,
+    V/8] of the tokens that could be sampled, or None.
     """
 
     tokens: np.ndarray
