@@ -1,0 +1,248 @@
+"""The sampler: its log-probabilities are the trainer's, its rows are independent, its shapes few."""
+
+import jax
+import numpy as np
+import pytest
+import scipy.stats
+from tiny import TINY
+
+from trca_jax.learner.update import batch_logp
+from trca_jax.policy import sampler as sampler_module
+from trca_jax.policy.head import log_softmax, logits
+from trca_jax.policy.qwen2 import Qwen2, output_embedding
+from trca_jax.policy.sampler import Buckets, Sampler, bucket
+from trca_jax.rollout.episode import Episode, Step
+from trca_jax.rollout.pack import pack
+
+STOP, NEW, T = 3, 5, 0.8
+BUCKETS = Buckets(chunk=(8, 16), slots=(16, 32, 64), commands=(4,))
+# Shared beginnings, different lengths, one that is nothing but the stop token, one that fills all NEW tokens.
+COMMANDS = [(10, 11, STOP), (10, 11, 12, 13, STOP), (20, STOP), (STOP,)]
+
+
+@pytest.fixture(scope="module")
+def params(params):
+    """The shared model, but the stop token is likely in some places, so that answers differ in length."""
+    return params | {"embedding": params["embedding"].at[STOP].multiply(3)}
+
+
+def make(rows=3, temperature=T, **changes):
+    return Sampler(
+        TINY, rows, **{"max_new": NEW, "stop_id": STOP, "temperature": temperature, "buckets": BUCKETS} | changes
+    )
+
+
+def row_keys(turn, rows, seed=0):
+    return jax.vmap(lambda r: jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), r), turn))(np.arange(rows))
+
+
+def prompts(turn, rows):
+    """Ragged new tokens; row 1 pauses from turn 2 on."""
+    rng = np.random.default_rng(100 + turn)
+    return [[] if r == 1 and turn >= 2 else list(rng.integers(4, 60, 2 + (3 * r + turn) % 5)) for r in range(rows)]
+
+
+def play(params, sampler, turns, rows=3, commands=None, fresh=False):
+    """Appends prompts and answers turn by turn; returns the steps by (row, turn). fresh: rows begin anew each turn."""
+    steps, texts = {}, [[] for _ in range(rows)]
+    for turn in range(turns):
+        new = prompts(turn, rows)
+        texts = [(text if not fresh else []) + ids if ids else [] for text, ids in zip(texts, new, strict=True)]
+        if fresh:
+            sampler.reset()
+        offered = None if commands is None else [commands[turn % 2 :] if ids else [] for ids in new]
+        out = sampler.finish_turn(sampler.start_turn(params, texts, row_keys(turn, rows), offered))
+        for r, ids in enumerate(new):
+            n = out.count[r]
+            assert (n == 0) == (not ids)
+            if ids:
+                bits = None if out.allowed is None else out.allowed[r, :n]
+                answer = out.ids[r, :n]
+                steps[r, turn] = Step(
+                    np.array(texts[r] if fresh else ids), answer, out.logp[r, :n], bits, "a", (0, n), "", ()
+                )
+                texts[r] = texts[r] + list(answer)
+    return steps
+
+
+def episodes(steps, rows, layout="append"):
+    turns = max(t for _, t in steps) + 1
+    return [Episode(None, r, layout, steps=[steps[r, t] for t in range(turns) if (r, t) in steps]) for r in range(rows)]
+
+
+@pytest.fixture(scope="module")
+def trainer_logp(params):
+    run = jax.jit(lambda batch: batch_logp(TINY, params, batch, T)[0])
+    return lambda batch: np.asarray(run(batch))
+
+
+@pytest.mark.parametrize("commands", [None, COMMANDS], ids=["free", "commands"])
+def test_the_trainer_finds_the_log_probabilities_of_the_sampler(params, trainer_logp, commands):
+    """Four turns of ragged rows, one of them idle at the end, while the cache grows from 16 to 64 slots."""
+    steps = play(params, make(), 4, commands=commands)
+    assert len({s.response_ids.size for s in steps.values()}) > 2
+    batch = pack(episodes(steps, 3), max_steps=4)
+    mask = batch.response_mask
+    assert mask.sum() == sum(len(s.response_ids) for s in steps.values())
+    found = trainer_logp(batch)
+    np.testing.assert_allclose(found[mask], batch.behaviour_logp[mask], atol=1e-4)
+    if commands is None:
+        assert batch.behaviour_logp[mask].max() < -0.01
+    else:
+        # Without the mask of what could be sampled the trainer's values are others.
+        assert np.abs(trainer_logp(batch.replace(allowed=None))[mask] - batch.behaviour_logp[mask]).max() > 0.5
+        assert (batch.behaviour_logp[mask] == 0).any()  # where one token was left
+
+
+def test_constrained_answers_are_always_one_of_the_commands(params):
+    seen = set()
+    sampler = make()
+    for turn in range(40):
+        sampler.reset()
+        offered = [COMMANDS[r:] for r in range(3)]
+        out = sampler.finish_turn(sampler.start_turn(params, [[5, turn + 7]] * 3, row_keys(turn, 3), offered))
+        answers = [tuple(ids[:n]) for ids, n in zip(out.ids.tolist(), out.count, strict=True)]
+        assert all(answer in choices for answer, choices in zip(answers, offered, strict=True))
+        for r, n in enumerate(out.count):
+            assert not out.allowed[r, n:].any() and not out.ids[r, n:].any() and not out.logp[r, n:].any()
+        seen |= set(answers)
+    assert seen == set(COMMANDS)
+
+
+def test_a_row_without_commands_may_sample_anything(params):
+    rows = [[5, 6]] * 3
+    free = make()
+    expected = free.finish_turn(free.start_turn(params, rows, row_keys(0, 3)))
+    mixed = make()
+    out = mixed.finish_turn(mixed.start_turn(params, rows, row_keys(0, 3), [[], COMMANDS, []]))
+    assert tuple(out.ids[1, : out.count[1]]) in COMMANDS
+    for r in (0, 2):
+        np.testing.assert_array_equal(out.ids[r], expected.ids[r])
+        np.testing.assert_allclose(out.logp[r], expected.logp[r], atol=1e-5)
+        assert not out.allowed[r].any()
+
+
+def test_a_sample_depends_on_its_own_row_and_key_alone(params):
+    together = play(params, make(), 4)
+    others_idle, alone = make(), {}
+    text = []
+    for turn in range(4):
+        text = text + prompts(turn, 3)[2]
+        out = others_idle.finish_turn(others_idle.start_turn(params, [[], [], text], row_keys(turn, 3)))
+        alone[turn] = out
+        text = text + list(out.ids[2, : out.count[2]])
+    for turn, out in alone.items():
+        np.testing.assert_array_equal(out.ids[2, : out.count[2]], together[2, turn].response_ids)
+        np.testing.assert_allclose(out.logp[2, : out.count[2]], together[2, turn].behaviour_logp, atol=1e-5)
+    # Equal texts with other keys differ.
+    one = make()
+    out = one.finish_turn(one.start_turn(params, [[9, 9]] * 3, row_keys(0, 3)))
+    assert len({tuple(ids) for ids in out.ids.tolist()}) == 3
+
+
+def test_fresh_rows_give_what_growing_rows_give(params):
+    """The cache kept between turns against the whole row computed again after a reset."""
+    growing = play(params, make(), 3)
+    again = make(buckets=Buckets(chunk=(32,), slots=(64,), commands=(4,)))
+    for turn in range(3):
+        texts = [[], [], []]
+        for r in range(3):
+            if (r, turn) in growing:
+                for t in range(turn):
+                    texts[r] += [*growing[r, t].prompt_ids, *growing[r, t].response_ids]
+                texts[r] += list(growing[r, turn].prompt_ids)
+        again.reset()
+        out = again.finish_turn(again.start_turn(params, texts, row_keys(turn, 3)))
+        for r in range(3):
+            if (r, turn) in growing:
+                np.testing.assert_array_equal(out.ids[r, : out.count[r]], growing[r, turn].response_ids)
+                np.testing.assert_allclose(out.logp[r, : out.count[r]], growing[r, turn].behaviour_logp, atol=1e-5)
+
+
+def test_a_stepwise_batch_is_scored_as_it_was_sampled(params, trainer_logp):
+    steps = play(params, make(), 3, fresh=True)
+    batch = pack(episodes(steps, 3, "stepwise"), max_steps=3)
+    assert batch.tokens.shape[0] == len(steps)
+    mask = batch.response_mask
+    np.testing.assert_allclose(trainer_logp(batch)[mask], batch.behaviour_logp[mask], atol=1e-4)
+
+
+def test_first_tokens_follow_the_tempered_distribution(params):
+    """Chi-square of 4,096 draws from one prompt."""
+    rows, sampler = 512, make(512, max_new=1)
+    prompt = [17, 41, 8]
+    counts = np.zeros(TINY.vocab_size)
+    for turn in range(8):
+        sampler.reset()
+        out = sampler.finish_turn(sampler.start_turn(params, [prompt] * rows, row_keys(turn, rows, seed=1)))
+        counts += np.bincount(out.ids[:, 0], minlength=TINY.vocab_size)
+    hidden = Qwen2(TINY).apply({"params": params}, np.array([prompt]), np.arange(3)[None])[0][0, -1]
+    p = np.exp(np.asarray(log_softmax(logits(hidden, output_embedding(TINY, params)), T), np.float64))
+    rare = p * counts.sum() < 8
+    seen = np.append(counts[~rare], counts[rare].sum())
+    expected = np.append(p[~rare], p[rare].sum())
+    assert len(seen) > 10
+    test = scipy.stats.chisquare(seen, expected / expected.sum() * counts.sum())
+    assert test.pvalue > 1e-3
+    # The test would notice a temperature of 1.
+    warm = np.exp(np.asarray(log_softmax(logits(hidden, output_embedding(TINY, params)), 1.0), np.float64))
+    wrong = np.append(warm[~rare], warm[rare].sum())
+    assert scipy.stats.chisquare(seen, wrong / wrong.sum() * counts.sum()).pvalue < 1e-6
+
+
+def test_a_shape_is_compiled_once_for_each_pair_of_buckets(params):
+    """Twelve turns of all kinds of lengths: chunks of 8, rows of 16 and 32."""
+    sampler = make(2, max_new=2, buckets=Buckets(chunk=(8,), slots=(16, 32)))
+    before = sampler_module._turn._cache_size()
+    for added in ([1, 4], [3, 3], [5, 2], [2, 7]):
+        sampler.reset()
+        texts = [[5] * n for n in added]
+        for turn in range(3):
+            out = sampler.finish_turn(sampler.start_turn(params, texts, row_keys(turn, 2)))
+            more = ([*ids[:n], *[6] * (turn + 5)] for ids, n in zip(out.ids, out.count, strict=True))
+            texts = [text + new for text, new in zip(texts, more, strict=True)]
+    assert sampler_module._turn._cache_size() - before == 2
+
+
+def test_fits_says_what_start_turn_accepts(params):
+    """The answer's last token is not cached: it comes with the next chunk."""
+    sampler = make()
+    assert sampler.fits(0, 16) and not sampler.fits(0, 17)
+    assert sampler.fits(10, 15) and not sampler.fits(10, 16)
+    assert sampler.fits(49, 10) and not sampler.fits(50, 10)
+    row = [5] * 16
+    out = sampler.finish_turn(sampler.start_turn(params, [row, [], []], row_keys(0, 3)))
+    row = row + list(out.ids[0, : out.count[0]]) + [6] * 15
+    sampler.finish_turn(sampler.start_turn(params, [row, [], []], row_keys(1, 3)))
+
+
+def test_rows_that_do_not_fit_are_refused(params):
+    sampler, idle = make(), [[], []]
+    with pytest.raises(ValueError, match="tokens appended in one turn: 17 exceeds the largest bucket 16"):
+        sampler.start_turn(params, [[5] * 17, *idle], row_keys(0, 3))
+    wide = make(buckets=Buckets(chunk=(64,), slots=(64,)))
+    with pytest.raises(ValueError, match="tokens of a row and its answer: 65 exceeds the largest bucket 64"):
+        wide.start_turn(params, [[5] * 60, *idle], row_keys(0, 3))
+    with pytest.raises(ValueError, match="commands offered: 5 exceeds the largest bucket 4"):
+        sampler.start_turn(params, [[5], *idle], row_keys(0, 3), [[*COMMANDS, (9, STOP)], [], []])
+    sampler.finish_turn(sampler.start_turn(params, [[5, 6, 7], *idle], row_keys(0, 3)))
+    with pytest.raises(ValueError, match=r"row 0 has 2 tokens, \d are cached; append to it, or reset\(\) first"):
+        sampler.start_turn(params, [[5, 6], *idle], row_keys(1, 3))
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0])
+def test_a_temperature_that_is_none_is_refused(temperature):
+    with pytest.raises(ValueError, match=f"temperature {temperature} must be positive"):
+        make(temperature=temperature)
+
+
+@pytest.mark.parametrize("sizes", [(), (64, 32), (32, 32), (0, 32)])
+def test_buckets_must_ascend(sizes):
+    with pytest.raises(ValueError, match=r"buckets\.slots = .*expected ascending positive sizes"):
+        Buckets(slots=sizes)
+
+
+def test_bucket_takes_the_smallest_that_holds():
+    assert [bucket(n, (4, 8), "x") for n in (0, 1, 4, 5, 8)] == [4, 4, 4, 8, 8]
+    with pytest.raises(ValueError, match="x: 9 exceeds the largest bucket 8; enlarge the buckets"):
+        bucket(9, (4, 8), "x")
