@@ -7,6 +7,7 @@ A suite is a function of the table SUITES. A row's ratio says how many times bet
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -25,7 +26,7 @@ from ml_collections import ConfigDict
 from rich.table import Table
 
 from configs.alfworld import get_config
-from launch.command import console, parse_flags, run
+from launch.command import console, run
 from launch.warmstart import start_policy
 from trca_jax.envs.alfworld.engine import AlfworldEnv, load_game
 from trca_jax.envs.alfworld.games import Game, load_games
@@ -66,6 +67,7 @@ def envs(config: ConfigDict, quick: bool) -> list[Row]:
         warmup, *tasks = load_games(config.env.data, "train", count=games + 1).tasks
         cached, stock = AlfworldEnv(), _StockEngine()
         cached.reset(warmup)
+        gc.freeze()  # what is loaded now, JAX above all, would be searched for garbage at the stock engine's cost
         for task in tasks:
             anew, stock_load = _seconds(load_game, task.payload), _seconds(stock.load, task.payload)
             load_game.cache_clear()
@@ -166,12 +168,12 @@ SUITES: dict[str, Callable[[ConfigDict, bool], list[Row]]] = {"envs": envs, "rub
 
 
 def main() -> int:
-    # The suite is the one argument that is not a flag.
-    names = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    try:
+        names = flags.FLAGS(sys.argv)[1:]
+    except flags.Error as error:
+        raise ValueError(str(error)) from None
     if len(names) != 1 or names[0] not in SUITES:
         raise ValueError(f"benchmark suite {' '.join(names)!r} is unknown, expected one of {', '.join(SUITES)}")
-    sys.argv.remove(names[0])
-    parse_flags()
     config = get_config()
     config.env.data = _DATA.value
     rows = SUITES[names[0]](config, _QUICK.value)

@@ -1,0 +1,140 @@
+"""The suites' arithmetic, the equal play of both engines, and what is printed."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from absl import flags
+
+from configs.alfworld import get_config
+from launch import benchmark
+from launch.benchmark import Row, compare
+from trca_jax.envs.alfworld.games import load_games
+from trca_jax.envs.base import TaskSet
+
+
+def test_a_ratio_above_one_is_better_whichever_way():
+    pairs = [(8.0, 2.0), (10.0, 4.0), (900.0, 5.0)]
+    assert compare("speed", "1/s", pairs, more_is_better=True) == Row("speed", 10.0, "1/s", 4.0, 2.5)
+    assert compare("wait", "s", pairs, more_is_better=False) == Row("wait", 10.0, "s", 4.0, 0.4)
+
+
+def test_envs_plays_both_engines_alike_and_ours_is_faster(monkeypatch):
+    games = load_games("generated", "train", task_types=["look_at_obj_in_light"], count=8).tasks
+    small = sorted(games, key=lambda task: len(task.payload.problem))[:2]
+    asked = []
+
+    def load(source, split, count):
+        asked.append((source, split, count))
+        return TaskSet(tuple(small), "test", "train", "")
+
+    monkeypatch.setattr(benchmark, "load_games", load)
+    rows = {row.name: row for row in benchmark.envs(get_config(), quick=True)}
+    assert asked == [("generated", "train", 4)]
+    assert list(rows) == ["alfworld_steps_per_s", "alfworld_reset_ms", "alfworld_load_ms", "alfworld_first_load_ms"]
+    steps = rows["alfworld_steps_per_s"]
+    assert steps.ratio == steps.value / steps.reference > 10
+    assert rows["alfworld_load_ms"].ratio > 3 and rows["alfworld_reset_ms"].ratio > 3
+
+    slow = benchmark.AlfworldEnv.step
+    answer = lambda env, command: slow(env, command) if command else slow(env, "look")  # noqa: E731
+    monkeypatch.setattr(benchmark.AlfworldEnv, "step", answer)
+    with pytest.raises(ValueError, match=r"answer differently in train/look_at_obj_in_light"):
+        benchmark.envs(get_config(), quick=True)
+
+
+def test_play_offers_invalid_commands_and_follows_the_seed():
+    commands = []
+
+    class Env:
+        def reset(self, task):
+            return SimpleNamespace(text="", admissible=("look", "wait"), won=False)
+
+        def step(self, command):
+            commands.append(command)
+            return SimpleNamespace(text=command, admissible=("look", "wait"), won=False)
+
+    task = SimpleNamespace(payload=SimpleNamespace(walkthrough=("first", "second")))
+    seconds, more, observed = benchmark._play(Env(), task, 200, "a")
+    assert [entry[0] for entry in observed] == commands and len(commands) == 200
+    invalid = sum(command in ("", "dance", "go to nowhere 1") for command in commands)
+    assert 8 <= invalid <= 35 and commands.index("first") < commands.index("second") and seconds >= 0 <= more
+    assert benchmark._play(Env(), task, 200, "a")[2] == observed != benchmark._play(Env(), task, 200, "b")[2]
+
+
+def test_rubric_takes_medians_of_the_iterations_after_the_first(monkeypatch):
+    seconds = [(90.0, 9.0, 100.0), (0.5, 0.1, 100.0), (0.2, 0.1, 30.0), (1.0, 0.2, 150.0)]
+    records = [
+        {"iteration": i, "steps": 20.0, "failures": 1 if i == 2 else 0}
+        | {"seconds": {"judge": judge, "credit": credit, "total": total}}
+        for i, (judge, credit, total) in enumerate(seconds)
+    ]
+
+    class Fake:
+        log = SimpleNamespace(records=records)
+
+        def __init__(self, *_, **__): ...
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_): ...
+        def tasks(self, split, count, progress):
+            assert (split, count) == ("train", 4)
+            return SimpleNamespace(tasks=())
+
+        def run(self, display): ...
+        def close(self): ...
+
+    for name in ("World", "Trainer", "start_policy"):
+        monkeypatch.setattr(benchmark, name, Fake)
+    rows = {row.name: row for row in benchmark.rubric(get_config(), quick=True)}
+    assert rows["transitions_per_s"].value == pytest.approx(640.0)  # of 20 · 16/0.5, 20 · 15/0.2, 20 · 16/1.0
+    assert rows["iteration_share"].value == pytest.approx(0.008)  # of 0.006, 0.01, 0.008
+    assert rows["iteration_s"].value == 100.0
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Runs the command line with one made-up suite."""
+
+    def suite(config, quick):
+        return [Row("share", 0.25, "of all"), Row(f"quick_{quick}_{config.env.data}", 12345.678, "1/s", 5.0, 2469.1356)]
+
+    def call(*arguments):
+        monkeypatch.setattr(benchmark, "SUITES", {"made_up": suite, "other": suite})
+        monkeypatch.setattr("sys.argv", ["benchmark.py", *arguments])
+        flags.FLAGS.unparse_flags()
+        for flag in ("quick", "data"):
+            flags.FLAGS[flag].unparse()
+        return benchmark.main()
+
+    return call
+
+
+def test_the_last_line_is_the_json_object(command, capsys):
+    assert command("made_up", "--quick", "--data", "here") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert json.loads(lines[-1]) == {
+        "suite": "made_up",
+        "rows": [
+            {"name": "share", "value": 0.25, "unit": "of all", "reference": None, "ratio": None},
+            {"name": "quick_True_here", "value": 12345.678, "unit": "1/s", "reference": 5.0, "ratio": 2469.1356},
+        ],
+    }
+    assert any("share" in line and "0.25" in line for line in lines[:-1])
+
+
+@pytest.mark.parametrize("arguments", [("nope",), (), ("made_up", "other")])
+def test_an_unknown_suite_is_one_line_that_names_them(command, arguments):
+    expected = rf"benchmark suite '{' '.join(arguments)}' is unknown, expected one of made_up, other"
+    with pytest.raises(ValueError, match=expected):
+        command(*arguments)
+
+
+def test_a_mistyped_flag_is_one_line(command):
+    with pytest.raises(ValueError, match="quik"):
+        command("made_up", "--quik")
+
+
+def test_the_suites_that_others_rely_on_are_there():
+    assert {"envs", "rubric"} <= set(benchmark.SUITES)
