@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,13 @@ class TaskSet:
     def __str__(self) -> str:
         kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(Counter(task.kind for task in self.tasks).items()))
         return f"{len(self.tasks)} tasks, split {self.split}, from {self.source} ({kinds}; sha256 {self.sha256[:12]})"
+
+
+def merge(parts: Sequence[TaskSet]) -> TaskSet:
+    """Several splits as one set of tasks, in the order given."""
+    digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
+    tasks = tuple(task for part in parts for task in part)
+    return TaskSet(tasks, parts[0].source, "+".join(part.split for part in parts), digest)
 
 
 @dataclass(frozen=True)

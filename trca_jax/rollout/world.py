@@ -7,7 +7,7 @@ from collections.abc import Callable
 from transformers import PreTrainedTokenizerBase
 
 from trca_jax.agents.prompts import PROMPTS
-from trca_jax.envs.base import TaskSet
+from trca_jax.envs.base import TaskSet, merge
 from trca_jax.envs.pool import EnvPool
 from trca_jax.envs.registry import make_benchmark
 from trca_jax.policy.config import Qwen2Config
@@ -36,8 +36,12 @@ class World:
         self.pool.close()
 
     def tasks(self, split: str, count: int | None, progress: Callable[[int, int], None]) -> TaskSet:
-        """The tasks of a split (`count` 0 or None: all of them), made ready to be loaded quickly."""
-        tasks = self.benchmark.tasks(split, count or None)
+        """The tasks of a split, or of several joined by `+`, made ready to be loaded quickly.
+
+        count: so many of each split; 0 or None: all of them.
+        """
+        parts = [self.benchmark.tasks(part, count or None) for part in split.split("+")]
+        tasks = parts[0] if len(parts) == 1 else merge(parts)
         self.benchmark.prepare(tasks, progress)
         return tasks
 
