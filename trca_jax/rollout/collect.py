@@ -93,6 +93,8 @@ class Collector:
             raise ValueError(f"decode {decode!r} is unknown, expected 'free' or 'admissible'")
         if decode == "admissible" and not codec.prompt.opened:
             raise ValueError("decode 'admissible' needs a prompt that ends inside <action>; use decode='free' here")
+        if decode == "admissible" and codec.answer_ids("look")[-1] != codec.stop_id:
+            raise ValueError("decode 'admissible' needs a tokenizer that ends answers with </action>; use decode='free'")
         self._codec, self._pool, self._max_steps, self._decode = codec, pool, max_steps, decode
         halves = min(halves, pool.slots)
         edges = [pool.slots * i // halves for i in range(halves + 1)]
@@ -173,7 +175,6 @@ class Collector:
     def _act(self, params, half: _Half, key) -> None:
         live = set(half.live)
         rows = [half.rows[i] if i in live else [] for i in range(len(half.slots))]
-        rows += [[]] * (len(half.slots) - len(rows))
         commands = None
         if self._decode == "admissible":
             offered = (half.episodes[i].steps[-1].admissible if i in live else () for i in range(len(half.slots)))

@@ -20,28 +20,27 @@ def credit_batch(
 
     context: 'fields' numbers decision contexts by the rubric's context fields (TRCA), 'observation' by the exact text
     before the action (GiGPO and its kin). An episode that failed has length 0. Only observable text is read.
-    Raises ValueError for an unknown context.
+    Raises ValueError for an unknown context and for an episode of more than max_steps steps.
     """
     if context not in ("fields", "observation"):
         raise ValueError(f"context {context!r} is unknown, expected 'fields' or 'observation'")
     R, T = len(episodes), max_steps
-    ids: dict[Hashable, int] = {}
-    here, following = np.zeros((2, R, T), np.int32)
     r_env, valid = np.zeros((R, T), np.float32), np.zeros((R, T), bool)
     length = np.array([0 if e.failure else len(e.steps) for e in episodes], np.int32)
-    facts = []
+    if max(length, default=0) > T:
+        raise ValueError(f"episode {length.argmax()} has {length.max()} steps, max_steps is {T}; raise it")
+    facts, paths = [], []
     for r, episode in enumerate(episodes):
         adapter = benchmark.adapter(episode.task, episode.first_observation)
         facts.append([])
+        paths.append([])
         for t, step in enumerate(episode.steps[: length[r]]):
-            state = adapter.context() if context == "fields" else step.before
-            here[r, t] = ids.setdefault((episode.group, state), len(ids))
+            paths[r].append((episode.group, adapter.context() if context == "fields" else step.before))
             facts[r].append(adapter.transition(step.action, step.after, step.admissible))
             r_env[r, t], valid[r, t] = step.reward, step.action is not None
         if length[r]:
-            state = adapter.context() if context == "fields" else episode.steps[-1].after
-            last = ids.setdefault((episode.group, state), len(ids))
-            following[r, : length[r]] = np.append(here[r, 1 : length[r]], last)
+            paths[r].append((episode.group, adapter.context() if context == "fields" else episode.steps[-1].after))
+    here, following = _context_ids(paths, T)
     symbols = judge.symbols()
     bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], benchmark.library, symbols)
     judgement, bound = judge(encode_facts(facts, benchmark.library, symbols, T), bindings)
@@ -57,3 +56,15 @@ def credit_batch(
         next_context=following,
         valid=valid,
     )
+
+
+def _context_ids(paths: Sequence[Sequence[Hashable]], T: int) -> tuple[np.ndarray, np.ndarray]:
+    """Dense ids [R, T] of the contexts before and after every step. Contexts that an action was taken in come first, so
+    that their ids stay below R·T whatever the last contexts are."""
+    ids: dict[Hashable, int] = {}
+    here, following = np.zeros((2, len(paths), T), np.int32)
+    for r, path in enumerate(paths):
+        here[r, : len(path[:-1])] = [ids.setdefault(state, len(ids)) for state in path[:-1]]
+    for r, path in enumerate(paths):
+        following[r, : len(path[1:])] = [ids.setdefault(state, len(ids)) for state in path[1:]]
+    return here, following

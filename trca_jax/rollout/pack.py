@@ -37,12 +37,14 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> T
     """One row an episode (append layout) or a step (stepwise layout); failed episodes give none.
 
     The row count is rounded up to `multiple` with empty rows, the length up to a bucket, so few shapes occur.
-    Raises ValueError for a row longer than the largest bucket.
+    Raises ValueError for a row longer than the largest bucket and for an episode of more than max_steps steps.
     """
     rows = []
     for r, episode in enumerate(episodes):
         if episode.failure:
             continue
+        if len(episode.steps) > max_steps:
+            raise ValueError(f"episode {r} has {len(episode.steps)} steps, max_steps is {max_steps}; raise it")
         steps = [(r * max_steps + t, step) for t, step in enumerate(episode.steps)]
         rows += [steps] if episode.layout == "append" else [[step] for step in steps]
     rows = [row for row in rows if row]
