@@ -61,7 +61,7 @@ def envs(config: ConfigDict, quick: bool) -> list[Row]:
 
     Seconds are CPU time, so that other work on the machine changes little. Raises ValueError if the engines differ.
     """
-    games, rollouts, steps = (3, 1, 25) if quick else (12, 3, 25)
+    games, rollouts, steps = (3, 1, 25) if quick else (8, 2, 25)
     loads, first_loads, resets, rates = [], [], [], []
     with TemporaryDirectory() as folder, mock.patch.dict(os.environ, TRCA_CACHE=folder, ALFWORLD_DATA=folder):
         warmup, *tasks = load_games(config.env.data, "train", count=games + 1).tasks
