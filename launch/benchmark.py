@@ -188,7 +188,7 @@ def main() -> int:
 
 
 def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:,.4g}"
+    return "" if value is None else format(value, ",.0f" if abs(value) >= 1000 else ".4g")
 
 
 if __name__ == "__main__":

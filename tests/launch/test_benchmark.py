@@ -122,6 +122,7 @@ def test_the_last_line_is_the_json_object(command, capsys):
         ],
     }
     assert any("share" in line and "0.25" in line for line in lines[:-1])
+    assert any("12,346" in line and "2,469" in line for line in lines[:-1])
 
 
 @pytest.mark.parametrize("arguments", [("nope",), (), ("made_up", "other")])
