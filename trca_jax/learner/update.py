@@ -82,7 +82,6 @@ def make_update(
         }
         return parts["policy_loss"] - s.entropy * parts["entropy"] + s.kl * parts["kl"], parts
 
-    @jax.jit
     def counts_of(batch):
         target = batch.action_mask if s.tokens == "action" else batch.response_mask
         return {"target": jnp.maximum(target.sum(), 1), "response": jnp.maximum(batch.response_mask.sum(), 1)}
@@ -99,7 +98,7 @@ def make_update(
         zero = (jax.tree.map(jnp.zeros_like, state.params), parts)
         (grads, metrics), _ = jax.lax.scan(accumulate, zero, micro)
         changes, opt_state = tx.update(grads, state.opt_state, state.params)
-        metrics["grad_norm"] = optax.global_norm(grads)
+        metrics["grad_norm"] = optax.tree.norm(grads)
         params = optax.apply_updates(state.params, changes)
         return TrainState(params, opt_state, state.updates + 1), metrics
 

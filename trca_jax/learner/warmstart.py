@@ -29,7 +29,12 @@ class WarmstartSettings:
 
 
 def batches(episodes: Sequence[Episode], rows: int, max_steps: int, seed: int) -> Iterator[TokenBatch]:
-    """Endless shuffled batches of `rows` episodes; rows of one batch have similar lengths, so little is padding."""
+    """Endless shuffled batches of `rows` episodes; rows of one batch have similar lengths, so little is padding.
+
+    Raises ValueError for fewer episodes than rows.
+    """
+    if len(episodes) < rows:
+        raise ValueError(f"{len(episodes)} demonstrations do not fill a batch of {rows}; play more or lower the rows")
     rng = np.random.default_rng(seed)
     sizes = np.array([sum(len(s.prompt_ids) + len(s.response_ids) for s in e.steps) for e in episodes])
     while True:
