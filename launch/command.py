@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,21 +15,24 @@ from ml_collections import ConfigDict, config_flags
 from rich.console import Console
 
 from trca_jax import credit
+from trca_jax.agents.prompts import PROMPTS
+from trca_jax.learner.loop import ppo_settings
 
 console = Console(highlight=False)
 
 
 def run(main: Callable[[], int]) -> None:
-    """Runs a command and exits with what it returns; a ValueError is told in one line, exit code 2."""
+    """Runs a command and exits with what it returns; ValueError and OSError are told in one line, exit code 2."""
     logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or Path.home() / ".cache" / "trca_jax" / "xla"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     try:
         code = main()
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
         code = 130
     sys.exit(code)
 
@@ -38,7 +42,7 @@ def parse_flags() -> None:
     try:
         rest = flags.FLAGS(sys.argv)[1:]
     except flags.Error as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(_last_line(error)) from None
     if rest:
         raise ValueError(f"argument {rest[0]!r} is not understood; a field is given as --config.name=value")
 
@@ -51,19 +55,21 @@ def read_config(default: str = "configs/alfworld.py") -> ConfigDict:
     try:
         holder = config_flags.DEFINE_config_file("config", default, "The run; --config.field=value overrides a field.")
         parse_flags()
+        check_config(holder.value)
     except (AttributeError, KeyError) as error:
         name = str(error).strip("\"'")
         raise ValueError(f"the config has no field {name!r}; see configs/common.py for all of them") from None
     except OSError as error:
         raise ValueError(f"the config file cannot be read: {_last_line(error)}") from None
-    check_config(holder.value)
     return holder.value
 
 
 def check_config(c: ConfigDict) -> None:
     """Raises ValueError naming the first field whose value cannot be used."""
-    if c.method not in credit.METHODS:
-        raise ValueError(f"config.method {c.method!r} is unknown, expected one of {', '.join(credit.METHODS)}")
+    choices = {"method": credit.METHODS, "agent.prompt": PROMPTS, "agent.decode": ("free", "admissible")}
+    for name, known in choices.items():
+        if (value := _field(c, name)) not in known:
+            raise ValueError(f"config.{name} {value!r} is unknown, expected one of {', '.join(known)}")
     lowest = {
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
         "agent.max_new": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1, "ppo.warmup": 0,
@@ -71,16 +77,25 @@ def check_config(c: ConfigDict) -> None:
         "warmstart.steps": 0, "warmstart.episodes": 1, "warmstart.rows": 1, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
-        value = c
-        for part in name.split("."):
-            value = value[part]
-        if value < low:
+        if (value := _field(c, name)) < low:
             raise ValueError(f"config.{name} = {value} must be at least {low}")
-    if c.ppo.lr <= 0:
-        raise ValueError(f"config.ppo.lr = {c.ppo.lr} must be positive")
+    if c.seed >= 2**32:
+        raise ValueError(f"config.seed = {c.seed} must be below 2**32")
+    for name in ("ppo.lr", "ppo.clip_norm", "env.deadline_s"):
+        if not (value := _field(c, name)) > 0:
+            raise ValueError(f"config.{name} = {value} must be positive")
     if c.group_size == 1 and c.method in ("trca", "grpo", "rloo", "gigpo"):
         raise ValueError(f"config.group_size = 1: {c.method} compares the rollouts of a task, so it needs at least 2")
+    credit.make(c.method, **c.credit[c.method])
+    ppo_settings(c)
+
+
+def _field(c: ConfigDict, name: str):
+    for part in name.split("."):
+        c = c[part]
+    return c
 
 
 def _last_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[-1].strip()
+    """What went wrong: errors within a config file come with the text of their traceback."""
+    return re.sub(r"^\w+Error: ", "", str(error).strip().splitlines()[-1].strip())

@@ -1,4 +1,4 @@
-"""Repeats the held-out evaluation of a run from its last checkpoint.
+"""Repeats the held-out evaluation of a run from its last checkpoint. The run may still be going on.
 
 python launch/evaluate.py --run=DIR [--split=valid_seen] [--repeats=2]
 """
@@ -13,10 +13,10 @@ from ml_collections import ConfigDict
 from launch.command import parse_flags, run
 from launch.evaluation import Evaluator
 from launch.warmstart import start_policy
+from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
-from trca_jax.learner.loop import Trainer
 from trca_jax.learner.record import read_run
-from trca_jax.rollout.world import World
+from trca_jax.rollout.world import World, make_codec
 
 _RUN = flags.DEFINE_string("run", None, "Folder of a run.")
 _SPLIT = flags.DEFINE_string("split", None, "Another split than the run's own.")
@@ -28,20 +28,29 @@ def main() -> int:
     if not _RUN.value:
         raise ValueError("--run is missing: the folder of a run that launch/train.py made")
     folder = Path(_RUN.value)
-    config = ConfigDict(read_run(folder)["config"])
+    record = read_run(folder)
+    config = ConfigDict(record["config"])
     config.eval.split = _SPLIT.value or config.eval.split
     config.eval.repeats = _REPEATS.value or config.eval.repeats
     with World(config.env, slots=config.tasks * config.group_size) as world:
         with Display(1, [f"evaluation of {folder}"]) as display:
             preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
-            evaluator = Evaluator(config, world, preparing)
+            own = not (_SPLIT.value or _REPEATS.value)
+            name = "evaluation" if own else f"evaluation-{config.eval.split}-{config.eval.repeats}"
+            evaluator = Evaluator(config, world, preparing, name)
             display.message(f"held out  {evaluator.tasks}")
             tasks = world.tasks("train", config.env.games, preparing)
             policy = start_policy(config, world, tasks, folder, display.message)
-            trainer = Trainer(config, world, policy, tasks.tasks, folder)
-            evaluator.run(trainer.collector, trainer.state.params, folder, trainer.iteration, display)
-            trainer.close()
-        evaluator.show(folder, trainer.iteration)
+            if policy.sha256 != record["weights"]:
+                raise ValueError(
+                    f"{folder} started from weights with sha256 {record['weights'][:12]}, but {config.agent.model!r} "
+                    f"has {policy.sha256[:12]} now; put back the model that the run was made with"
+                )
+            codec = make_codec(config.agent, policy.tokenizer)
+            collector = world.collector(policy.config, codec, config.agent, config.ppo.temperature)
+            iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(policy.params)
+            evaluator.run(collector, params, folder, iteration, display)
+        evaluator.show(folder, iteration)
     return 0
 
 

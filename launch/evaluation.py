@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ml_collections import ConfigDict
@@ -20,11 +20,14 @@ from trca_jax.rollout.world import World
 class Evaluator:
     """Plays config.eval.games tasks of config.eval.split, each config.eval.repeats times.
 
-    tasks: those tasks. The answers are sampled at the temperature of training, so that nothing is compiled twice.
+    tasks: those tasks. name: its files are `<name>-<iteration>.json`. The answers are sampled at the temperature of
+    training, so that nothing is compiled twice.
     """
 
-    def __init__(self, config: ConfigDict, world: World, preparing: Callable[[int, int], None]):
-        self._config, self._world = config, world
+    def __init__(
+        self, config: ConfigDict, world: World, preparing: Callable[[int, int], None], name: str = "evaluation"
+    ):
+        self._config, self._world, self._name = config, world, name
         self.tasks = world.tasks(config.eval.split, config.eval.games, preparing)
 
     def facts(self) -> dict:
@@ -32,12 +35,21 @@ class Evaluator:
         t = self.tasks
         return {"split": t.split, "tasks": len(t), "source": t.source, "sha256": t.sha256}
 
-    def run(self, collector: Collector, params, folder: Path, iteration: int, display: Display) -> dict:
-        """Evaluates, writes `evaluation-<iteration>.json` (every episode) and returns the record for the metrics."""
+    def run(
+        self, collector: Collector, params, folder: Path, iteration: int, display: Display,
+        check: Callable[[], None] = lambda: None,
+    ) -> dict:  # fmt: skip
+        """Evaluates, writes its file (every episode) and returns the record for the metrics.
+        check: is called in every turn, and may raise."""
         c = self._config
+
+        def on_turn(turn: int, live: int) -> None:
+            check()
+            display.turn(turn, live)
+
         episodes = evaluate(
             collector, params, self.tasks.tasks, slots=self._world.pool.slots, repeats=c.eval.repeats, seed=c.seed,
-            progress=lambda done, of: display.phase(f"evaluation {done}/{of}"),
+            progress=lambda done, of: display.phase(f"evaluation {done}/{of}"), on_turn=on_turn,
         )  # fmt: skip
         played = [e for e in episodes if not e["failure"]]
         won = sum(e["won"] for e in played)
@@ -47,14 +59,22 @@ class Evaluator:
             "success": won / max(len(played), 1), "low": low, "high": high, "episodes": len(played),
             "failures": len(episodes) - len(played), "split": c.eval.split, "decode": c.agent.decode,
         }  # fmt: skip
-        write_json(folder / f"evaluation-{iteration}.json", {**record, "results": episodes})
+        write_json(self._file(folder, iteration), {**record, "results": episodes})
         display.message(
             f"held out after {iteration} iterations: success {record['success']:.1%} "
             f"[{low:.1%}, {high:.1%}] of {len(played)} episodes"
         )
         return record
 
+    def made(self, record: Mapping) -> bool:
+        """Whether this is the record of such an evaluation: as many episodes of the same split."""
+        size = len(self.tasks) * self._config.eval.repeats
+        return record["split"] == self._config.eval.split and record["episodes"] + record["failures"] == size
+
     def show(self, folder: Path, iteration: int) -> None:
         """Prints the table of an evaluation that was run."""
-        found = json.loads((folder / f"evaluation-{iteration}.json").read_text())
+        found = json.loads(self._file(folder, iteration).read_text())
         console.print(evaluation_table(found["results"]))
+
+    def _file(self, folder: Path, iteration: int) -> Path:
+        return folder / f"{self._name}-{iteration}.json"

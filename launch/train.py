@@ -5,6 +5,7 @@ python launch/train.py --config=configs/alfworld.py [--config.method=grpo] [--co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
@@ -18,7 +19,6 @@ from trca_jax.evaluation.report import learning_curve
 from trca_jax.learner.display import Display
 from trca_jax.learner.loop import Stopped, Trainer
 from trca_jax.learner.metrics import funnel
-from trca_jax.learner.record import open_run
 from trca_jax.rollout.world import World
 
 
@@ -37,13 +37,11 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
         tasks = world.tasks("train", config.env.games, preparing)
         evaluator = Evaluator(config, world, preparing)
         policy = start_policy(config, world, tasks, folder, display.message)
-        facts = {
+        games = {
             "training": {"tasks": len(tasks), "source": tasks.source, "sha256": tasks.sha256},
             "evaluation": evaluator.facts(),
-            "rubric": world.benchmark.library.fingerprint,
-            "weights": policy.sha256,
         }
-        open_run(folder, config, facts)
+        trainer = Trainer(config, world, policy, tasks.tasks, folder, games)
         display.message(f"train     {tasks}")
         display.message(f"held out  {evaluator.tasks}")
         size = sum(np.size(x) for x in jax.tree.leaves(policy.params))
@@ -51,20 +49,17 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
             f"policy    {config.agent.model}, {size / 1e6:.2f} M parameters, decode {config.agent.decode}, "
             f"rubric {world.benchmark.library.fingerprint[:12]}, seed {config.seed}"
         )
-        trainer = Trainer(config, world, policy, tasks.tasks, folder)
         if trainer.iteration:
             display.message(f"continuing after iteration {trainer.iteration}")
 
-        def evaluate(iteration: int) -> None:
-            done = [r for r in trainer.log.records if r["kind"] == "eval" and r["iteration"] == iteration]
-            if not done:
-                record = evaluator.run(trainer.collector, trainer.state.params, folder, iteration, display)
+        def evaluate(iteration: int, check: Callable[[], None]) -> None:
+            evaluations = [r for r in trainer.log.records if r["kind"] == "eval" and r["iteration"] == iteration]
+            if not any(map(evaluator.made, evaluations)):
+                record = evaluator.run(trainer.collector, trainer.state.params, folder, iteration, display, check)
                 trainer.log.write(record)
 
         try:
-            evaluate(trainer.iteration) if not trainer.iteration else None
             trainer.run(display, evaluate)
-            evaluate(trainer.iteration)
         except Stopped:
             display.message(f"Stopped after {trainer.iteration} iterations, all saved; run the same command to go on.")
             return 130

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from commands import Commands, write_small_model
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +13,10 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip("real games and golden values (../shared/data) are not here; this test did not run")
     return path
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory) -> Commands:
+    """The commands of launch/ with a start policy that fits any machine."""
+    model = write_small_model(tmp_path_factory.mktemp("start") / "model")
+    return Commands(model, tmp_path_factory.mktemp("compiled"))

@@ -41,11 +41,30 @@ class Checkpoints:
     def restore(self, state: TrainState, reference) -> tuple[TrainState, dict]:
         """The last checkpoint, in the shapes of the given state. Raises ValueError if it has another architecture."""
         shapes = jax.tree.map(ocp.utils.to_shape_dtype_struct, {"state": state, "reference": reference})
+        found = self._restore(shapes, ocp.args.StandardRestore(shapes))
+        return found["state"], found["reference"]
+
+    def policy(self, params) -> tuple[int, dict]:
+        """The iterations done and the policy alone of the last checkpoint; 0 and the given one if there is none.
+
+        params: of the start, for the shapes. Raises ValueError if the checkpoint has another architecture.
+        """
+        if not self.latest():
+            return 0, params
+        shapes = jax.tree.map(ocp.utils.to_shape_dtype_struct, {"state": {"params": params}})
+        types = ocp.checkpoint_utils.construct_restore_args(shapes)
+        found = self._restore(shapes, ocp.args.PyTreeRestore(shapes, restore_args=types, partial_restore=True))
+        return self.latest(), found["state"]["params"]
+
+    def close(self) -> None:
+        self._manager.close()
+
+    def _restore(self, shapes, args):
         try:
-            found = self._manager.restore(self.latest(), args=ocp.args.StandardRestore(shapes))
+            found = self._manager.restore(self.latest(), args=args)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"the checkpoint in {self._folder} does not fit the model of this config ({_first_line(error)}); "
+                f"the checkpoint in {self._folder} cannot be restored into this model ({_first_line(error)}); "
                 "use the config of that run, or another workdir"
             ) from error
         wrong = [
@@ -57,10 +76,7 @@ class Checkpoints:
         ]
         if wrong:
             raise ValueError(f"the checkpoint in {self._folder} is of another model: {wrong[0]}; use another workdir")
-        return found["state"], found["reference"]
-
-    def close(self) -> None:
-        self._manager.close()
+        return found
 
 
 def _first_line(error: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from trca_jax.envs.base import Task
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
 from trca_jax.learner.metrics import MetricsLog, rollout_metrics
+from trca_jax.learner.record import open_run
 from trca_jax.learner.state import TrainState, new_state, optimizer
 from trca_jax.learner.update import PPOSettings, make_update
 from trca_jax.policy.load import Policy
@@ -43,41 +44,55 @@ def iteration_tasks(tasks: Sequence[Task], count: int, iteration: int, seed: int
     return chosen
 
 
+def ppo_settings(config: ConfigDict) -> PPOSettings:
+    """The ppo section of the config. Raises ValueError for a value out of range."""
+    p = config.ppo
+    tokens = credit.METHODS[config.method].tokens if p.tokens == "method" else p.tokens
+    return PPOSettings(p.clip, p.dual_clip, p.kl, p.entropy, p.temperature, p.micro_rows, tokens)
+
+
 class Trainer:
-    """One run of the config in a world.
+    """One run of the config in a world, continued if the folder holds it already.
 
     policy: where it starts, which is also the frozen reference of the KL term. tasks: to train on. folder: of the run.
+    games: for its record, which ones they are. Raises ValueError, and leaves the folder as it is, if the config
+    cannot be used or the folder holds another run.
     """
 
-    def __init__(self, config: ConfigDict, world: World, policy: Policy, tasks: Sequence[Task], folder: Path):
+    def __init__(
+        self, config: ConfigDict, world: World, policy: Policy, tasks: Sequence[Task], folder: Path,
+        games: Mapping | None = None,
+    ):  # fmt: skip
         self._config, self._world, self._tasks = config, world, tasks
-        settings = config.credit[config.method].to_dict()
         self._method = credit.METHODS[config.method]
-        self._credit = credit.make(config.method, **settings)
+        self._credit = credit.make(config.method, **config.credit[config.method])
         p = config.ppo
-        tokens = self._method.tokens if p.tokens == "method" else p.tokens
-        self._ppo = PPOSettings(p.clip, p.dual_clip, p.kl, p.entropy, p.temperature, p.micro_rows, tokens)
         tx = optimizer(lr=p.lr, warmup=p.warmup, weight_decay=p.weight_decay, clip_norm=p.clip_norm, b2=p.b2)
-        self._update = make_update(policy.config, tx, self._ppo)
+        self._update = make_update(policy.config, tx, ppo_settings(config))
         codec = make_codec(config.agent, policy.tokenizer)
         self.collector: Collector = world.collector(policy.config, codec, config.agent, p.temperature)
         self.state: TrainState = new_state(policy.params, tx)
         self._reference = jax.tree.map(jax.numpy.asarray, policy.params)
+        rubric = world.benchmark.library.fingerprint
+        open_run(folder, config, {**(games or {}), "rubric": rubric, "weights": policy.sha256})
         self._checkpoints = Checkpoints(folder, config.checkpoint.keep)
         self.iteration = self._checkpoints.latest() or 0
         if self.iteration:
             self.state, self._reference = self._checkpoints.restore(self.state, self._reference)
         self.log = MetricsLog(folder, keep=self.iteration)
 
-    def run(self, display: Display, evaluate: Callable[[int], None] = lambda iteration: None) -> None:
-        """Trains up to config.iterations. evaluate(iteration) is called before the first and after every
-        config.eval.every iterations. Raises Stopped after Ctrl-C, once the last full iteration is saved."""
+    def run(
+        self, display: Display, evaluate: Callable[[int, Callable[[], None]], None] = lambda iteration, check: None
+    ) -> None:
+        """Trains up to config.iterations. evaluate(iteration, check) is called before the first, after every
+        config.eval.every and after the last one; it calls check() often. Raises Stopped after Ctrl-C, once the last
+        full iteration is saved."""
         c = self._config
         with _interrupts() as check:
             try:
                 while self.iteration < c.iterations:
-                    if c.eval.every and self.iteration % c.eval.every == 0:
-                        evaluate(self.iteration)
+                    if self.iteration == 0 or (c.eval.every and self.iteration % c.eval.every == 0):
+                        evaluate(self.iteration, check)
                     metrics = self._step(display, check)
                     self.log.write({"kind": "train", "iteration": self.iteration, **metrics})
                     self.iteration += 1
@@ -85,10 +100,11 @@ class Trainer:
                     if self.iteration % c.checkpoint.every == 0:
                         self.save()
                     check()
+                self.save()
+                evaluate(self.iteration, check)
             except Stopped:
                 self.save()
                 raise
-        self.save()
 
     def save(self) -> None:
         """Writes a checkpoint of the iterations done."""

@@ -70,29 +70,36 @@ def flatten(metrics: dict) -> dict[str, float]:
 class MetricsLog:
     """`metrics.jsonl` and TensorBoard scalars of a run folder; one line an iteration or evaluation.
 
-    keep: records of iterations before this one stay, later ones (of a run that was cut off after its last checkpoint)
-    are dropped, as they will be made again.
+    keep: how many iterations the last checkpoint holds. Later records (of a run that was cut off) are dropped, as they
+    will be made again.
     """
 
     def __init__(self, folder: Path, keep: int):
         self._path = folder / "metrics.jsonl"
-        self.records = [r for r in read_metrics(folder) if r["iteration"] < keep] if keep else []
+        found = read_metrics(folder) if keep else []
+        self.records = [r for r in found if r["iteration"] < keep + (r["kind"] == "eval")]
         part = self._path.with_suffix(".part")
         part.write_text("".join(json.dumps(record) + "\n" for record in self.records))
         os.replace(part, self._path)
         self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=keep)
+        for record in self.records:
+            if record["iteration"] == keep:  # the evaluation of the checkpoint, purged with what is dropped
+                self._draw(record)
 
     def write(self, record: dict) -> None:
         """record: holds "kind" (train or eval) and "iteration"; nested dicts become scalars named a/b."""
         self.records.append(record)
         with self._path.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        for name, value in flatten(record).items():
-            if isinstance(value, int | float):
-                self._board.add_scalar(f"{record['kind']}/{name}", value, record["iteration"])
+        self._draw(record)
 
     def close(self) -> None:
         self._board.close()
+
+    def _draw(self, record: dict) -> None:
+        for name, value in flatten(record).items():
+            if isinstance(value, int | float):
+                self._board.add_scalar(f"{record['kind']}/{name}", value, record["iteration"])
 
 
 def read_metrics(folder: Path) -> list[dict]:

@@ -37,8 +37,8 @@ def versions() -> dict[str, str]:
 def open_run(folder: Path, config: ConfigDict, facts: Mapping) -> None:
     """Writes `run.json` (config, facts, versions) into a new run folder, or checks that the folder's run is this one.
 
-    facts: what else the result depends on, such as hashes of the games and the weights. Raises ValueError naming the
-    first field that differs from the run that the folder holds.
+    facts: what else the result depends on, such as hashes of the games and the weights ("evaluation" may change with
+    the config's eval section). Raises ValueError naming the first field that differs from the run in the folder.
     """
     path = folder / "run.json"
     now = {"config": json.loads(config.to_json()), **facts, "versions": versions()}
@@ -46,7 +46,7 @@ def open_run(folder: Path, config: ConfigDict, facts: Mapping) -> None:
         before = read_run(folder)
         for name, value in _flat(now).items():
             old = _flat(before).get(name)
-            free = any(name.startswith(f"config.{prefix}") for prefix in _FREE) or name.startswith("versions")
+            free = name.startswith(("versions", "evaluation", *(f"config.{prefix}" for prefix in _FREE)))
             if old != value and not free:
                 raise ValueError(
                     f"{folder} holds a run with {name} = {old!r}, but this one has {value!r}; "
@@ -65,9 +65,12 @@ def read_run(folder: Path) -> dict:
     if not path.is_file():
         raise ValueError(f"{folder} is no run folder: it has no run.json; give a folder that launch/train.py wrote")
     try:
-        return json.loads(path.read_text())
-    except json.JSONDecodeError as error:
+        record = json.loads(path.read_text())
+        if not {"config", "weights"} <= record.keys():
+            raise ValueError("config or weights are missing")
+    except (ValueError, AttributeError) as error:
         raise ValueError(f"{path} is damaged ({error}); restore it or start another run") from None
+    return record
 
 
 def _flat(content, prefix: str = "") -> dict:

@@ -1,0 +1,85 @@
+"""The commands of launch/ at a size that runs in seconds: within this process, or in one of their own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import pytest
+from absl import flags
+from ml_collections import ConfigDict
+
+from configs.alfworld import get_config
+from launch.command import run
+from trca_jax.envs.registry import make_benchmark
+from trca_jax.policy.config import Qwen2Config
+from trca_jax.policy.hf import write_model
+from trca_jax.policy.qwen2 import init_params
+from trca_jax.policy.tokenizer import word_tokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+_VERBS = "go to open close take put move use clean heat cool examine look inventory from with in on help task scene see"
+SMALL = {
+    "tasks": 2, "group_size": 2, "iterations": 3, "env.games": 2, "env.max_steps": 5, "eval.games": 2,
+    "ppo.micro_rows": 2, "checkpoint.every": 1, "agent.buckets.chunk": (64, 128), "agent.buckets.slots": (256,),
+}  # fmt: skip
+
+
+def write_small_model(folder: Path, hidden: int = 32) -> Path:
+    """A model folder of one layer with random weights and the words of ALFWorld."""
+    tokenizer = word_tokenizer([make_benchmark("alfworld").vocabulary(), _VERBS])
+    size = Qwen2Config(
+        vocab_size=len(tokenizer), hidden_size=hidden, intermediate_size=48, num_layers=1, num_heads=2, num_kv_heads=1,
+        head_dim=16, rope_theta=1e4, remat=False,
+    )  # fmt: skip
+    write_model(folder, size, init_params(size, jax.random.key(0)))
+    tokenizer.save_pretrained(str(folder))
+    return folder
+
+
+class Commands:
+    """model: the folder of the start policy. cache: where all of them keep compiled code."""
+
+    def __init__(self, model: Path, cache: Path):
+        self.model, self._cache = model, cache
+
+    def fields(self, workdir: Path, **overrides: object) -> dict[str, object]:
+        """Of the config of a small run; in an override's name a double underscore stands for the point."""
+        fields = {"workdir": str(workdir), "agent.model": str(self.model), **SMALL}
+        return fields | {name.replace("__", "."): value for name, value in overrides.items()}
+
+    def config(self, workdir: Path, **overrides: object) -> ConfigDict:
+        """A small run, for tests that call the library and no command."""
+        config = get_config()
+        config.update_from_flattened_dict(self.fields(workdir, **overrides))
+        return config
+
+    def arguments(self, workdir: Path, **overrides: object) -> list[str]:
+        """A small run on the command line."""
+        fields = self.fields(workdir, **overrides).items()
+        return ["--config=configs/alfworld.py", *(f"--config.{name}={value}" for name, value in fields)]
+
+    def call(self, main: Callable[[], int], *arguments: str) -> int:
+        """The exit code of a command called in this process."""
+        for name in list(flags.FLAGS):
+            if name.split(".")[0] == "config":
+                delattr(flags.FLAGS, name)
+            elif name in ("run", "split", "repeats", "out"):
+                flags.FLAGS[name].unparse()
+        flags.FLAGS.unparse_flags()
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
+            patch.setattr(sys, "argv", ["command", *arguments])
+            patch.setenv("JAX_COMPILATION_CACHE_DIR", str(self._cache))
+            patch.chdir(ROOT)
+            run(main)
+        return end.value.code
+
+    def start(self, script: str, *arguments: str) -> subprocess.Popen:
+        """A command in a process of its own, its output to be read."""
+        small = {"JAX_COMPILATION_CACHE_DIR": str(self._cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        return subprocess.Popen(
+            [sys.executable, f"launch/{script}", *arguments], cwd=ROOT, text=True, env={**os.environ, **small},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
