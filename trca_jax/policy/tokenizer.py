@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 PAD, UNKNOWN, OPEN, CLOSE = "<pad>", "<unk>", "<action>", "</action>"
 
@@ -15,7 +15,8 @@ def read_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     """The tokenizer of a local Hugging Face folder. Raises ValueError if there is none; nothing is downloaded."""
     if not (Path(folder) / "tokenizer.json").is_file():
         raise ValueError(f"{folder}: no tokenizer.json; a model folder holds config.json, tokenizer.json and weights")
-    return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    # AutoTokenizer would see a Qwen2 config.json and put its own byte-level splitting over what the file says.
+    return PreTrainedTokenizerFast.from_pretrained(str(folder), local_files_only=True)
 
 
 def word_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
