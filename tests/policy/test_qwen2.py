@@ -130,6 +130,19 @@ def test_remat_and_the_untied_head_keep_the_outputs(params, tokens, apply):
     assert qwen2.output_embedding(TINY, params) is params["embedding"]
 
 
+def test_half_precision_computes_in_bfloat16_from_float32_parameters(params, tokens, apply):
+    half = dataclasses.replace(TINY, dtype="bfloat16")
+    cache = empty_cache(half, 3, 16)
+    run = jax.jit(lambda params, cache: Qwen2(half).apply({"params": params}, tokens, POSITIONS, cache=cache))
+    hidden, cache = run(params, cache)
+    assert (hidden.dtype, cache.k.dtype, cache.v.dtype) == (jnp.bfloat16,) * 3
+    error = np.abs(np.asarray(hidden, np.float32) - apply(tokens))
+    assert 1e-4 < error.mean() < 0.05
+    total = lambda p: Qwen2(half).apply({"params": p}, tokens, POSITIONS)[0].astype(jnp.float32).sum()  # noqa: E731
+    gradient = jax.grad(total)(params)
+    assert {x.dtype for x in jax.tree.leaves(gradient)} == {jnp.dtype("float32")}
+
+
 def test_fresh_parameters_are_plain_float32_with_the_layers_in_front():
     params = qwen2.init_params(TINY, jax.random.key(0))
     assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype("float32")}

@@ -208,5 +208,5 @@ def test_settings_that_do_not_go_together_are_refused():
         with pytest.raises(ValueError, match="decode 'admissible' needs a prompt that ends inside <action>"):
             make(Codec(TOKENIZER, InstructPrompt(), 4), decode="admissible")
         other_end = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="red")
-        with pytest.raises(ValueError, match="decode 'admissible' needs a tokenizer that ends answers with </action>"):
+        with pytest.raises(ValueError, match="decode 'admissible' needs </action> as the tokenizer's end token"):
             make(Codec(other_end, WordPrompt(), 4), decode="admissible")

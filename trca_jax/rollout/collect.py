@@ -94,7 +94,7 @@ class Collector:
         if decode == "admissible" and not codec.prompt.opened:
             raise ValueError("decode 'admissible' needs a prompt that ends inside <action>; use decode='free' here")
         if decode == "admissible" and codec.answer_ids("look")[-1] != codec.stop_id:
-            raise ValueError("decode 'admissible' needs a tokenizer that ends answers with </action>; use decode='free'")
+            raise ValueError("decode 'admissible' needs </action> as the tokenizer's end token; use decode='free' here")
         self._codec, self._pool, self._max_steps, self._decode = codec, pool, max_steps, decode
         halves = min(halves, pool.slots)
         edges = [pool.slots * i // halves for i in range(halves + 1)]
