@@ -17,8 +17,8 @@ def evaluate(
 ) -> list[dict]:  # fmt: skip
     """One record an episode: task, kind, repeat, won, steps, failure. Success is `won` alone.
 
-    A task's record depends on the parameters, the seed and its place in the list alone. progress(done, of): episodes.
-    on_turn(turn, live): within them, as the collector calls it.
+    A task's record depends on the parameters, the seed, its place in the list and the slots alone.
+    progress(done, of): episodes. on_turn(turn, live): within them, as the collector calls it.
     """
     jobs = [(task, repeat) for task in tasks for repeat in range(repeats)]
     records = []
