@@ -24,7 +24,9 @@ from trca_jax.policy.hf import write_model
 from trca_jax.policy.load import Policy, load_policy
 from trca_jax.policy.qwen2 import init_params
 from trca_jax.policy.tokenizer import word_tokenizer
+from trca_jax.rollout.collect import Codec
 from trca_jax.rollout.demonstrate import demonstrate
+from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.world import World, make_codec
 
 _OUT = flags.DEFINE_string("out", None, "Folder that receives the model.")
@@ -56,32 +58,37 @@ def start_policy(config: ConfigDict, world: World, tasks: TaskSet, folder: Path,
 
 def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say: Callable[[str], None]) -> None:
     """Plays demonstrations in these tasks, trains a tiny policy on them and writes it to `out`."""
-    w, at_once = config.warmstart, world.pool.slots
+    w = config.warmstart
     tokenizer = word_tokenizer(_texts(config, world, tasks))
     codec = make_codec(config.agent, tokenizer)
-    episodes = []
-    while len(episodes) < w.episodes:
-        first = len(episodes)
-        # Eight episodes of a game in a row, as they share what has been loaded.
-        chosen = [tasks.tasks[i // 8 % len(tasks)] for i in range(first, first + at_once)]
-        episodes += demonstrate(
-            world.benchmark, chosen, codec, world.pool, share=w.share, max_steps=config.env.max_steps,
-            seed=config.seed + first,
-        )  # fmt: skip
-    won = sum(episode.won for episode in episodes) / len(episodes)
-    say(f"{len(episodes)} demonstrations, {won:.1%} of them successful; {len(tokenizer)} words")
     size = tiny(len(tokenizer))
-    params = warm_start(
-        size, init_params(size, jax.random.key(config.seed)),
-        batches(episodes, w.rows, config.env.max_steps, config.seed),
-        WarmstartSettings(w.steps, w.rows, w.lr, w.observation_weight),
-        lambda step, action, loss: say(f"warm start step {step}/{w.steps}: action loss {action:.3f}, loss {loss:.3f}"),
-    )  # fmt: skip
+    params, won = init_params(size, jax.random.key(config.seed)), []
+    for phase, (part, share) in enumerate(w.phases):
+        episodes = _play(config, world, tasks, codec, share, seed=config.seed + phase * w.episodes)
+        won.append(sum(episode.won for episode in episodes) / len(episodes))
+        say(f"{len(episodes)} demonstrations, {won[-1]:.1%} of them successful")
+        settings = WarmstartSettings(max(round(part * w.steps), 1), w.rows, w.lr, w.observation_weight)
+        params = warm_start(
+            size, params, batches(episodes, w.rows, config.env.max_steps, config.seed), settings,
+            lambda i, action, loss: say(f"phase {phase} step {i}: action loss {action:.3f}, loss {loss:.3f}"),  # noqa: B023
+        )  # fmt: skip
     write_model(out, size, params)
     tokenizer.save_pretrained(str(out))
     games = {"source": tasks.source, "tasks": len(tasks), "sha256": tasks.sha256}
-    record = {"games": games, "demonstrations_won": round(won, 4), "warmstart": w.to_dict(), "versions": versions()}
+    record = {"games": games, "demonstrations_won": won, "warmstart": w.to_dict(), "versions": versions()}
     write_json(out / "warmstart.json", json.loads(json.dumps(record, default=list)))
+
+
+def _play(config: ConfigDict, world: World, tasks: TaskSet, codec: Codec, share: float, seed: int) -> list[Episode]:
+    """config.warmstart.episodes demonstrations, eight of a game in a row, as they share what has been loaded."""
+    episodes: list[Episode] = []
+    while len(episodes) < config.warmstart.episodes:
+        first = len(episodes)
+        chosen = [tasks.tasks[i // 8 % len(tasks)] for i in range(first, first + world.pool.slots)]
+        episodes += demonstrate(
+            world.benchmark, chosen, codec, world.pool, share=share, max_steps=config.env.max_steps, seed=seed + first
+        )
+    return episodes
 
 
 def _texts(config: ConfigDict, world: World, tasks: TaskSet) -> Iterator[str]:

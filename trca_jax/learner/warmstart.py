@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -48,7 +49,7 @@ def warm_start(
     config: Qwen2Config, params, data: Iterator[TokenBatch], settings: WarmstartSettings,
     report: Callable[[int, float, float], None] = lambda step, action_loss, loss: None,
 ):  # fmt: skip
-    """Trains `params` by weighted cross entropy, Σ w·(−log π) / Σ w; returns the new parameters.
+    """Trains `params` by weighted cross entropy, Σ w·(−log π) / Σ w in each part of a batch; returns the new ones.
 
     report(step, mean loss of action tokens, weighted loss) is called every 20 steps.
     """
@@ -65,7 +66,7 @@ def warm_start(
 
     @jax.jit
     def step(state: TrainState, batch: TokenBatch):
-        micro = jax.tree.map(lambda x: x.reshape(-1, min(8, x.shape[0]), *x.shape[1:]), batch)
+        micro = jax.tree.map(lambda x: x.reshape(-1, math.gcd(8, x.shape[0]), *x.shape[1:]), batch)
 
         def accumulate(carry, rows):
             return jax.tree.map(jnp.add, carry, jax.value_and_grad(loss_fn, has_aux=True)(state.params, rows)), None
