@@ -84,6 +84,11 @@ def check_config(c: ConfigDict) -> None:
     for name in ("ppo.lr", "ppo.clip_norm", "env.deadline_s"):
         if not (value := _field(c, name)) > 0:
             raise ValueError(f"config.{name} = {value} must be positive")
+    if c.agent.max_new >= max(c.agent.buckets.slots):
+        raise ValueError(
+            f"config.agent.max_new = {c.agent.max_new} must be below the longest row, {max(c.agent.buckets.slots)} "
+            "(agent.buckets.slots)"
+        )
     if c.group_size == 1 and c.method in ("trca", "grpo", "rloo", "gigpo"):
         raise ValueError(f"config.group_size = 1: {c.method} compares the rollouts of a task, so it needs at least 2")
     credit.make(c.method, **c.credit[c.method])

@@ -26,6 +26,7 @@ CASES = {
     "clip out of range": (["--config.ppo.clip=2.0"], "ppo.clip 2.0", "(0, 1)"),
     "a group of one": (["--config.group_size=1"], "config.group_size = 1", "at least 2"),
     "setting of the method": (["--config.credit.trca.lam=-1.0"], "lam", "-1.0"),
+    "no room for an answer": (["--config.agent.max_new=256"], "config.agent.max_new = 256", "longest row, 256"),
     "seed too large": ([f"--config.seed={2**32}"], "config.seed", "2**32"),
     "unknown preset": (["--config=configs/alfworld.py:huge"], "preset 'huge'", "expected tiny or warmstart"),
     "no config file": (["--config=configs/nowhere.py"], "config file cannot be read", "configs/nowhere.py"),

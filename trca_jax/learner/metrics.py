@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +95,8 @@ class MetricsLog:
         self._draw(record)
 
     def close(self) -> None:
-        self._board.close()
+        with suppress(OSError):  # on a full disk; the records are in metrics.jsonl
+            self._board.close()
 
     def _draw(self, record: dict) -> None:
         for name, value in flatten(record).items():
