@@ -24,7 +24,7 @@ def get_config(preset: str = "tiny"):
     if preset == "warmstart":
         c.env.task_types = _ALL
         c.env.games = 1200
-        c.warmstart.steps = 1200
+        c.warmstart.steps = 1100
     elif preset != "tiny":
         raise ValueError(f"preset {preset!r} is unknown, expected tiny or warmstart")
     return c

@@ -68,8 +68,7 @@ def get_config() -> ConfigDict:
     c.warmstart.steps = 0  # 0: start from agent.model as it is
     c.warmstart.episodes = 9600
     # One phase after another: (part of the steps, share of moves that follow the scripted searcher; the rest wander).
-    # The middle one teaches what a good move looks like, the last one how rarely it is made.
-    c.warmstart.phases = ((0.6, 0.25), (0.3, 0.6), (0.1, 0.2))
+    c.warmstart.phases = ((0.64, 0.25), (0.36, 0.6))
     c.warmstart.rows = 32
     c.warmstart.lr = 3e-3
     c.warmstart.observation_weight = 0.5
