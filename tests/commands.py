@@ -76,10 +76,10 @@ class Commands:
             run(main)
         return end.value.code
 
-    def start(self, script: str, *arguments: str) -> subprocess.Popen:
+    def start(self, script: str, *arguments: str, **options: bool) -> subprocess.Popen:
         """A command in a process of its own, its output to be read."""
         small = {"JAX_COMPILATION_CACHE_DIR": str(self._cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         return subprocess.Popen(
             [sys.executable, f"launch/{script}", *arguments], cwd=ROOT, text=True, env={**os.environ, **small},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
         )  # fmt: skip

@@ -153,6 +153,20 @@ def test_ctrl_c_saves_and_the_same_command_continues(commands, whole, tmp_path):
     assert [r["iteration"] for r in read_metrics(folder)[1:]] == [*range(done + 1), done + 1]
 
 
+def test_ctrl_c_while_games_are_prepared_ends_every_process(commands, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRCA_CACHE", str(tmp_path / "cache"))
+    arguments = commands.arguments(tmp_path / "run", env__games=60)
+    process = commands.start("train.py", *arguments, start_new_session=True)
+    while not list((tmp_path / "cache").rglob("*.z")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate(timeout=60)  # until the last process has closed its output
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "stopped" and "spawn_main" not in err and "concurrent" not in err
+    assert not (tmp_path / "run").exists()
+
+
 def test_ctrl_c_in_an_evaluation_is_heard_at_once(commands, tmp_path, monkeypatch, capsys):
     folder, play, turns = tmp_path / "run", Collector.__call__, []
 

@@ -6,13 +6,16 @@ import gc
 import hashlib
 import json
 import os
+import signal
 import struct
 import sys
 import tempfile
+import threading
 import warnings
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -114,9 +117,24 @@ def warm_cache(tasks: Iterable[Task], processes: int | None = None, progress: Pr
     if not missing:
         return 0
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for done, _ in enumerate(pool.map(_keep, missing, chunksize=4), start=1):
+        with _deaf_children():
+            games = pool.map(_keep, missing, chunksize=4)  # starts the processes
+        for done, _ in enumerate(games, start=1):
             progress(done, len(missing))
     return len(missing)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started within do not hear Ctrl-C, which a terminal sends to all: this one is to handle it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _keep(game: Game) -> None:
