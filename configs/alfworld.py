@@ -19,12 +19,17 @@ _ALL = (
 def get_config(preset: str = "tiny"):
     c = common.get_config()
     c.env.name = "alfworld"
-    c.env.task_types = ("pick_and_place_simple", "pick_clean_then_place_in_recep")
+    c.env.task_types = (
+        "pick_and_place_simple",
+        "pick_clean_then_place_in_recep",
+        "pick_heat_then_place_in_recep",
+        "pick_cool_then_place_in_recep",
+    )
     c.agent.model = "alfworld-tiny"
     if preset == "warmstart":
         c.env.task_types = _ALL
         c.env.games = 1200
-        c.warmstart.steps = 1100
+        c.warmstart.steps = 1560
     elif preset != "tiny":
         raise ValueError(f"preset {preset!r} is unknown, expected tiny or warmstart")
     return c

@@ -39,12 +39,12 @@ def get_config() -> ConfigDict:
     )
 
     c.ppo = ConfigDict()
-    c.ppo.lr = 3e-4
+    c.ppo.lr = 4e-4
     c.ppo.warmup = 10  # updates
     c.ppo.weight_decay = 0.0
     c.ppo.clip_norm = 1.0
     c.ppo.b2 = 0.99
-    c.ppo.minibatches = 2
+    c.ppo.minibatches = 4
     c.ppo.epochs = 1
     c.ppo.clip = 0.2
     c.ppo.dual_clip = 3.0
@@ -68,7 +68,8 @@ def get_config() -> ConfigDict:
     c.warmstart.steps = 0  # 0: start from agent.model as it is
     c.warmstart.episodes = 9600
     # One phase after another: (part of the steps, share of moves that follow the scripted searcher; the rest wander).
-    c.warmstart.phases = ((0.64, 0.25), (0.36, 0.6))
+    # The middle ones teach what a good move is, the last one how rarely it is made.
+    c.warmstart.phases = ((0.45, 0.25), (0.255, 0.6), (0.255, 0.9), (0.04, 0.5))
     c.warmstart.rows = 32
     c.warmstart.lr = 3e-3
     c.warmstart.observation_weight = 0.5
