@@ -69,7 +69,7 @@ def get_config() -> ConfigDict:
     c.warmstart.episodes = 9600
     # One phase after another: (part of the steps, share of moves that follow the scripted searcher; the rest wander).
     # The middle ones teach what a good move is, the last one how rarely it is made.
-    c.warmstart.phases = ((0.45, 0.25), (0.255, 0.6), (0.255, 0.9), (0.04, 0.5))
+    c.warmstart.phases = ((0.45, 0.25), (0.255, 0.6), (0.255, 0.9), (0.04, 0.36))
     c.warmstart.rows = 32
     c.warmstart.lr = 3e-3
     c.warmstart.observation_weight = 0.5

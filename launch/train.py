@@ -69,7 +69,7 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
     records = trainer.log.records
     curve = {config.method: [r for r in records if r["kind"] == "train"]}
     points = {config.method: [r for r in records if r["kind"] == "eval"]}
-    learning_curve(folder / "learning_curve.png", curve, points)
+    learning_curve(folder / "learning_curve.png", curve, points, funnel(world.judge))
     print(f"Learning curve: {folder / 'learning_curve.png'}   metrics: {folder / 'metrics.jsonl'}")
     return 0
 
