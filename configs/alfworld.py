@@ -5,15 +5,7 @@ python launch/warmstart.py --config=configs/alfworld.py:warmstart --out=DIR     
 """
 
 from configs import common
-
-_ALL = (
-    "pick_and_place_simple",
-    "look_at_obj_in_light",
-    "pick_clean_then_place_in_recep",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_two_obj_and_place",
-)
+from trca_jax.envs.alfworld.games import TASK_TYPES
 
 
 def get_config(preset: str = "tiny"):
@@ -28,7 +20,7 @@ def get_config(preset: str = "tiny"):
     )
     c.agent.model = "alfworld-tiny"
     if preset == "warmstart":
-        c.env.task_types = _ALL
+        c.env.task_types = TASK_TYPES
         c.env.games = 1200
         c.warmstart.steps = 1560
     elif preset != "tiny":
