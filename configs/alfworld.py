@@ -19,6 +19,9 @@ def get_config(preset: str = "tiny"):
         "pick_cool_then_place_in_recep",
     )
     c.agent.model = "alfworld-tiny"
+    # Contexts of two or three steps are mostly noise when each is divided by its own deviation (README, Deviations).
+    c.credit.trca.step_std = "batch"
+    c.credit.trca.terminal_scale = 5.0
     if preset == "warmstart":
         c.env.task_types = TASK_TYPES
         c.env.games = 1200

@@ -11,7 +11,7 @@ def get_config() -> ConfigDict:
     c = ConfigDict()
     c.seed = 0
     c.workdir = ""  # empty: runs/<benchmark>-<method>-<seed>
-    c.iterations = 60
+    c.iterations = 40
     c.tasks = 16  # tasks of an iteration
     c.group_size = 8  # rollouts of a task
     c.method = "trca"
