@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 _VERBS = "go to open close take put move use clean heat cool examine look inventory from with in on help task scene see"
 SMALL = {
     "tasks": 2, "group_size": 2, "iterations": 3, "env.games": 2, "env.max_steps": 5, "eval.games": 2,
-    "ppo.micro_rows": 2, "checkpoint.every": 1, "agent.buckets.chunk": (64, 128), "agent.buckets.slots": (256,),
+    "env.task_types": ("pick_and_place_simple", "pick_clean_then_place_in_recep"), "checkpoint.every": 1,
+    "ppo.micro_rows": 2, "ppo.minibatches": 2, "ppo.lr": 3e-4, "agent.buckets.chunk": (64, 128),
+    "agent.buckets.slots": (256,),
 }  # fmt: skip
 
 

@@ -82,10 +82,10 @@ class MetricsLog:
         part = self._path.with_suffix(".part")
         part.write_text("".join(json.dumps(record) + "\n" for record in self.records))
         os.replace(part, self._path)
-        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=keep)
+        # Drawn anew: a run that was killed has drawn what is dropped here, and lost the last minutes of what is not.
+        self._board = SummaryWriter(str(folder / "tensorboard"), purge_step=0)
         for record in self.records:
-            if record["iteration"] == keep:  # the evaluation of the checkpoint, purged with what is dropped
-                self._draw(record)
+            self._draw(record)
 
     def write(self, record: dict) -> None:
         """record: holds "kind" (train or eval) and "iteration"; nested dicts become scalars named a/b."""
