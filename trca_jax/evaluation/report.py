@@ -158,7 +158,8 @@ def _points(axes: Axes, points: Sequence[Mapping[str, Any]], aside: float, colou
 def _funnel(axes: Axes, label: str, metrics: Sequence[Mapping[str, Any]], names: Sequence[str], last: float) -> None:
     """The share of the rollouts in which each item fired: a band an item, as high as the share, and where it ends."""
     metrics = [m for m in metrics if m.get("items")]
-    names = list(names) or list(dict.fromkeys(name for m in metrics for name in m["items"]))
+    bound = dict.fromkeys(name for m in metrics for name in m["items"])  # a task may bind few of the copies
+    names = [name for name in names if name in bound] or list(bound)
     for row, name in enumerate(names):
         base = len(names) - 1 - row
         points = [(m["rollouts"], m["items"][name]) for m in metrics if name in m["items"]]
