@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ console = Console(highlight=False)
 
 def run(main: Callable[[], int]) -> None:
     """Runs a command and exits with what it returns; ValueError and OSError are told in one line, exit code 2."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
     logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR") or Path.home() / ".cache" / "trca_jax" / "xla"
     jax.config.update("jax_compilation_cache_dir", str(cache))
