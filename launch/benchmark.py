@@ -11,7 +11,6 @@ import gc
 import json
 import os
 import random
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -26,7 +25,7 @@ from ml_collections import ConfigDict
 from rich.table import Table
 
 from configs.alfworld import get_config
-from launch.command import console, run
+from launch.command import console, parse_flags, run
 from launch.warmstart import start_policy
 from trca_jax.envs.alfworld.engine import AlfworldEnv, load_game
 from trca_jax.envs.alfworld.games import Game, load_games
@@ -168,10 +167,7 @@ SUITES: dict[str, Callable[[ConfigDict, bool], list[Row]]] = {"envs": envs, "rub
 
 
 def main() -> int:
-    try:
-        names = flags.FLAGS(sys.argv)[1:]
-    except flags.Error as error:
-        raise ValueError(str(error)) from None
+    names = parse_flags(plain=True)
     if len(names) != 1 or names[0] not in SUITES:
         raise ValueError(f"benchmark suite {' '.join(names)!r} is unknown, expected one of {', '.join(SUITES)}")
     config = get_config()

@@ -39,14 +39,18 @@ def run(main: Callable[[], int]) -> None:
     sys.exit(code)
 
 
-def parse_flags() -> None:
-    """Parses the command line. Raises ValueError in one line for anything that is not understood."""
+def parse_flags(plain: bool = False) -> list[str]:
+    """Parses the command line and returns its plain arguments, which are refused unless `plain` is set.
+
+    Raises ValueError in one line for anything that is not understood.
+    """
     try:
         rest = flags.FLAGS(sys.argv)[1:]
     except flags.Error as error:
         raise ValueError(_last_line(error)) from None
-    if rest:
+    if rest and not plain:
         raise ValueError(f"argument {rest[0]!r} is not understood; a field is given as --config.name=value")
+    return rest
 
 
 def read_config(default: str = "configs/alfworld.py") -> ConfigDict:

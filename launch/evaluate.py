@@ -12,7 +12,7 @@ from ml_collections import ConfigDict
 
 from launch.command import parse_flags, run
 from launch.evaluation import Evaluator
-from launch.warmstart import start_policy
+from launch.warmstart import read_start
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
 from trca_jax.learner.record import read_run
@@ -39,8 +39,7 @@ def main() -> int:
             name = "evaluation" if own else f"evaluation-{config.eval.split}-{config.eval.repeats}"
             evaluator = Evaluator(config, world, preparing, name)
             display.message(f"held out  {evaluator.tasks}")
-            tasks = world.tasks("train", config.env.games, preparing)
-            policy = start_policy(config, world, tasks, folder, display.message)
+            policy = read_start(config, folder)
             if policy.sha256 != record["weights"]:
                 raise ValueError(
                     f"{folder} started from weights with sha256 {record['weights'][:12]}, but {config.agent.model!r} "

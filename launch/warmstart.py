@@ -49,11 +49,14 @@ def main() -> int:
 
 def start_policy(config: ConfigDict, world: World, tasks: TaskSet, folder: Path, say: Callable[[str], None]) -> Policy:
     """Where a run starts: agent.model, or its own warm start if warmstart.steps is set (kept in the run folder)."""
-    if not config.warmstart.steps:
-        return load_policy(config.agent.model, config.agent.dtype)
-    if not (folder / "start" / "warmstart.json").exists():
+    if config.warmstart.steps and not (folder / "start" / "warmstart.json").exists():
         make_start(config, world, tasks, folder / "start", say)
-    return load_policy(str(folder / "start"), config.agent.dtype)
+    return read_start(config, folder)
+
+
+def read_start(config: ConfigDict, folder: Path) -> Policy:
+    """Where the run of this folder started."""
+    return load_policy(str(folder / "start") if config.warmstart.steps else config.agent.model, config.agent.dtype)
 
 
 def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say: Callable[[str], None]) -> None:
