@@ -52,7 +52,7 @@ CASES = {
         (CLEAN, [FRIDGE, garbled(OPEN_FRIDGE)]),
     ),
     "tool_found": ((CLEAN, [SINK]), (CLEAN, [SINK, BED, SINK]), (CLEAN, [garbled(SINK)])),
-    "container_opened": ((PUT, [OPEN_FRIDGE]), (PUT, [FRIDGE]), (PUT, [garbled(OPEN_FRIDGE)])),
+    "container_opened": ((PUT, [OPEN_FRIDGE]), (PUT, [DESK, OPEN_FRIDGE]), (PUT, [garbled(OPEN_FRIDGE)])),
     "place_inspected": ((PUT, [BED]), (PUT, [BED, TABLE, BED]), (PUT, [garbled(BED)])),
     "unparsed": ((PUT, [(None, REFUSED)]), (PUT, [("jump", REFUSED)]), (PUT, [GARBLED])),
     "refused": ((PUT, [("jump", REFUSED)]), (PUT, [(None, REFUSED)]), (PUT, [("jump", GARBLED[1])])),
@@ -113,6 +113,24 @@ def test_operator(item):
     assert item in fired(*holds)[-1]
     assert item not in fired(*fails)[-1]
     assert item not in fired(*unknown)[-1]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [(PUT, [DESK]), (TWO, [DESK]), (LOOK, [DESK]), (CLEAN, [TABLE]), (PUT, [DESK, TAKE_CD, PUT_CD])],
+)
+def test_looking_on_pays_only_until_all_that_is_needed_was_seen(sentence, found):
+    search = {"place_inspected", "container_opened"}
+    assert "place_inspected" in fired(sentence, found)[0]
+    assert not search & set().union(*fired(sentence, [*found, BED, OPEN_FRIDGE])[1:])
+    assert not search & set().union(*fired(sentence, [*found, GARBLED, BED, OPEN_FRIDGE])[1:])
+
+
+def test_looking_on_pays_while_the_second_target_or_the_lamp_is_unseen():
+    one = ("go to bed 1", "You arrive at bed 1. On the bed 1, you see a cd 1.")
+    for sentence in (TWO, LOOK):
+        assert "place_inspected" in fired(sentence, [one, SINK])[1]
+    assert "place_inspected" not in fired("make me a sandwich.", [BED])[0]
 
 
 def test_refused_is_one_item_not_two():

@@ -101,7 +101,7 @@ def test_context_tells_stages_apart():
         ("clean apple 2 with sinkbasin 1", "You clean the apple 2 using the sinkbasin 1."),
         ("move apple 2 to fridge 1", "You move the apple 2 to the fridge 1."),
     ]
-    contexts = [follow(CLEAN, steps[:count])[0].context() for count in range(5)]
+    contexts = [tuple(follow(CLEAN, steps[:count])[0].context().values()) for count in range(5)]
     assert contexts == [
         ((False, 0), "nothing", "start", (), (), "find"),
         ((False, 0), "nothing", "table 1", ("table 1",), (), "fetch"),
@@ -109,7 +109,6 @@ def test_context_tells_stages_apart():
         ((False, 0), "apple", "table 1", (), ("clean",), "deliver"),
         ((False, 1), "nothing", "table 1", ("fridge 1",), ("clean",), "find"),
     ]
-    assert len(BENCHMARK.library.context) == len(contexts[0])
 
 
 def test_receptacles_that_share_a_spot_are_learnt_and_remembered():
@@ -231,7 +230,8 @@ def test_unreadable_feedback_makes_everything_unknown_until_seen_again():
             ("go to table 1", "You arrive at table 1. On the table 1, you see nothing."),
         ],
     )
-    assert facts[0] == {fact.name: None for fact in FACTS} | {"parsed": True, "repeated": False}
+    known = {"parsed": True, "repeated": False, "searching": True}
+    assert facts[0] == {fact.name: None for fact in FACTS} | known
     assert facts[1]["holding"] == facts[2]["holding"] == "apple"
     assert adapter.known.place == "table 1"
 
@@ -285,7 +285,7 @@ def test_no_text_raises_and_every_fact_can_be_encoded(sentence, start, steps):
     rows = []
     for action, text in steps:
         rows.append(adapter.transition(action, text, ()))
-        assert hash(adapter.context()) is not None
+        assert hash(tuple(adapter.context().values())) is not None
     library = BENCHMARK.library
     assert all(set(row) == {fact.name for fact in library.facts} for row in rows)
     encode_facts([rows], library, SymbolTable(), 12)

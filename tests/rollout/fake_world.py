@@ -45,6 +45,7 @@ LIBRARY = parse_library(
         Fact("opened", "symbol", "colour seen for the first time, or 'nothing'"),
     ],
     [BindingField("goal", "symbol", "the colour asked for")],
+    ["opened"],
 )
 
 
@@ -83,7 +84,7 @@ class Adapter:
         self.seen, self.told = (), []
 
     def context(self):
-        return (self.seen,)
+        return {"opened": self.seen}
 
     def transition(self, action, observation, admissible):
         self.told.append((action, observation, admissible))

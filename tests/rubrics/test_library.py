@@ -7,6 +7,7 @@ from trca_jax.rubrics.schema import BindingField, Fact
 
 FACTS = (Fact("accepted", "flag", ""), Fact("revealed", "symbols", "", 2))
 FIELDS = (BindingField("target", "symbol", ""),)
+CONTEXTS = ("place", "stage")
 TEXT = """
 benchmark = "test"
 [[operator]]
@@ -20,7 +21,7 @@ fields = ["place"]
 
 
 def read(text=TEXT):
-    return parse_library(text, FACTS, FIELDS)
+    return parse_library(text, FACTS, FIELDS, CONTEXTS)
 
 
 def test_reads_every_part():
@@ -37,7 +38,8 @@ def test_fingerprint_sees_meaning_not_layout():
     assert len(read().fingerprint) == 64
     assert read(TEXT.replace("accepted and", "accepted or")).fingerprint != read().fingerprint
     assert read(TEXT.replace('"place"', '"stage"')).fingerprint != read().fingerprint
-    assert parse_library(TEXT, (FACTS[0], Fact("revealed", "symbols", "", 3)), FIELDS).fingerprint != read().fingerprint
+    wider = (FACTS[0], Fact("revealed", "symbols", "", 3))
+    assert parse_library(TEXT, wider, FIELDS, CONTEXTS).fingerprint != read().fingerprint
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,7 @@ def test_fingerprint_sees_meaning_not_layout():
         ("target in", "goal in", "operator 'seen': when: unknown name 'goal'"),
         ('"evidence"', '"evidences"', "operator 'seen': category 'evidences'"),
         ('["place"]', '"place"', "expected a list of names"),
+        ('["place"]', '["room"]', "'room' is unknown, expected some of place, stage"),
         ("[[operator]]", "[operator]", "no operator"),
         ("benchmark", "benchmark = ", "Invalid value"),
     ],
@@ -59,10 +62,10 @@ def test_faults_are_named(tmp_path, old, new, says):
     path = tmp_path / "rubric.toml"
     path.write_text(TEXT.replace(old, new))
     with pytest.raises(ValueError, match=says) as caught:
-        read_library(path, FACTS, FIELDS)
+        read_library(path, FACTS, FIELDS, CONTEXTS)
     assert str(path) in str(caught.value)
 
 
 def test_missing_file_is_a_clear_error(tmp_path):
     with pytest.raises(ValueError, match="No such file"):
-        read_library(tmp_path / "no.toml", FACTS, FIELDS)
+        read_library(tmp_path / "no.toml", FACTS, FIELDS, CONTEXTS)

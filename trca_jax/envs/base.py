@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
@@ -86,8 +86,8 @@ class Env(Protocol):
 class Adapter(Protocol):
     """Reads one episode's observable text and says what is known. Unknown is None, and no text raises."""
 
-    def context(self) -> tuple:
-        """The decision context before the next action: one hashable value per field of `Library.context`."""
+    def context(self) -> Mapping[str, Hashable]:
+        """What is known before the next action, field by field; `Library.context` names those that make a context."""
 
     def transition(self, action: str | None, observation: str, admissible: Sequence[str]) -> Mapping[str, Any]:
         """Facts of one transition. action: the parsed action, None if the output could not be parsed.

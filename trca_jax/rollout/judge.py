@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from trca_jax.credit.types import CreditBatch
-from trca_jax.envs.base import Benchmark
+from trca_jax.envs.base import Adapter, Benchmark
 from trca_jax.rollout.episode import Episode
 from trca_jax.rubrics.language import Judge
 from trca_jax.rubrics.schema import encode_bindings, encode_facts
@@ -30,16 +30,21 @@ def credit_batch(
     if max(length, default=0) > T:
         raise ValueError(f"episode {length.argmax()} has {length.max()} steps, max_steps is {T}; raise it")
     facts, paths = [], []
+
+    def fields(adapter: Adapter) -> tuple:
+        known = adapter.context()
+        return tuple(known[name] for name in benchmark.library.context)
+
     for r, episode in enumerate(episodes):
         adapter = benchmark.adapter(episode.task, episode.first_observation)
         facts.append([])
         paths.append([])
         for t, step in enumerate(episode.steps[: length[r]]):
-            paths[r].append((episode.group, adapter.context() if context == "fields" else step.before))
+            paths[r].append((episode.group, fields(adapter) if context == "fields" else step.before))
             facts[r].append(adapter.transition(step.action, step.after, step.admissible))
             r_env[r, t], valid[r, t] = step.reward, step.action is not None
         if length[r]:
-            paths[r].append((episode.group, adapter.context() if context == "fields" else episode.steps[-1].after))
+            paths[r].append((episode.group, fields(adapter) if context == "fields" else episode.steps[-1].after))
     here, following = _context_ids(paths, T)
     symbols = judge.symbols()
     bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], benchmark.library, symbols)

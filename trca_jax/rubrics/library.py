@@ -17,18 +17,20 @@ _TOP = {"benchmark", "operator", "context"}
 _OPERATOR = {"name", "category", "when", "doc"}
 
 
-def read_library(path: str | Path, facts: Sequence[Fact], fields: Sequence[BindingField]) -> Library:
-    """The library that a rubric.toml holds, over the facts and binding fields that the benchmark declares.
+def read_library(
+    path: str | Path, facts: Sequence[Fact], fields: Sequence[BindingField], contexts: Sequence[str]
+) -> Library:
+    """The library that a rubric.toml holds; facts, binding fields and context fields are those the benchmark declares.
 
     Raises ValueError that names the file, the operator and what is wrong.
     """
     try:
-        return parse_library(Path(path).read_text(encoding="utf-8"), facts, fields)
+        return parse_library(Path(path).read_text(encoding="utf-8"), facts, fields, contexts)
     except (OSError, ValueError) as error:
         raise ValueError(f"rubric library {path}: {error}") from None
 
 
-def parse_library(text: str, facts: Sequence[Fact], fields: Sequence[BindingField]) -> Library:
+def parse_library(text: str, facts: Sequence[Fact], fields: Sequence[BindingField], contexts: Sequence[str]) -> Library:
     """As `read_library`, from the file's text."""
     content = tomllib.loads(text)
     _keys(content, _TOP, set(), "the file")
@@ -40,6 +42,8 @@ def parse_library(text: str, facts: Sequence[Fact], fields: Sequence[BindingFiel
     names = context["fields"]
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ValueError(f"[context] fields = {names!r}: expected a list of names")
+    if unknown := sorted(set(names) - set(contexts)):
+        raise ValueError(f"[context] fields: {unknown[0]!r} is unknown, expected some of {', '.join(contexts)}")
     parts = {
         "benchmark": _text(content["benchmark"], "benchmark"),
         "facts": tuple(facts),

@@ -67,7 +67,8 @@ class Operator:
 
 @dataclass(frozen=True)
 class Library:
-    """All that is judged on one benchmark. context: names of the fields of `Adapter.context()`.
+    """All that is judged on one benchmark. context: names of the fields of `Adapter.context()`
+    that a decision context is made of.
 
     fingerprint: sha256 (hex) of the canonical content, equal for equal meaning (comments and layout do not count).
     """

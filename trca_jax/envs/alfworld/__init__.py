@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trca_jax.envs.alfworld.binder import FIELDS, binding, read_goal
 from trca_jax.envs.alfworld.facts import FACTS, AlfworldAdapter
+from trca_jax.envs.alfworld.knowledge import CONTEXTS
 from trca_jax.envs.alfworld.searcher import Demonstrator
 from trca_jax.envs.base import Task, TaskSet
 from trca_jax.rubrics.library import read_library
@@ -35,7 +36,7 @@ class Alfworld:
 
     @cached_property
     def library(self) -> Library:
-        return read_library(Path(__file__).with_name("rubric.toml"), FACTS, FIELDS)
+        return read_library(Path(__file__).with_name("rubric.toml"), FACTS, FIELDS, CONTEXTS)
 
     def tasks(self, split: str, count: int | None = None) -> TaskSet:
         from trca_jax.envs.alfworld.games import load_games

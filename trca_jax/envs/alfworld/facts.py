@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from trca_jax.envs.alfworld.binder import ORDINALS, Goal
@@ -15,7 +15,12 @@ FACTS = (
     Fact("accepted", "flag", "The environment did something; false if it answered that nothing happens."),
     Fact("changed", "flag", "The agent's place or hand, a door, or an object's place or state is not as before."),
     Fact("informed", "flag", "The feedback told something that was not known before."),
-    Fact("repeated", "flag", "The same action was tried before in the same decision context."),
+    Fact(
+        "repeated",
+        "flag",
+        "The same action was tried before when hand, place and all known of the targets were as now.",
+    ),
+    Fact("searching", "flag", "Before the action, a target or a lamp that the task needs had never been seen."),
     Fact("regressed", "flag", "A target went further from its goal: put down elsewhere, taken out again, or spoilt."),
     Fact("holding", "symbol", "Type of the object in hand afterwards, or 'nothing'."),
     Fact("onto", "symbol", "Type of the receptacle that an object was put in or on, or 'nothing'."),
@@ -56,11 +61,12 @@ class AlfworldAdapter:
         self._placed = 0
         self._context = self.known.context()
 
-    def context(self) -> tuple:
+    def context(self) -> Mapping[str, Hashable]:
         return self._context
 
     def transition(self, action: str | None, observation: str, admissible: Sequence[str]) -> Mapping[str, Any]:
         event, known = read_feedback(observation), self.known
+        searching = self._searching()
         if event is None:
             known.forget()
             self._near = (...,)
@@ -78,14 +84,21 @@ class AlfworldAdapter:
                 facts["holding"] = type_of(known.holding)
             if known.goal.target is None:
                 facts.update(_NO_GOAL)
-        facts["parsed"] = action is not None
+        facts["parsed"], facts["searching"] = action is not None, searching
         facts["repeated"] = False
         if action is not None:
-            attempt = (self._context, action.strip())
+            attempt = (*self._context.values(), action.strip())
             facts["repeated"] = attempt in self._tried
             self._tried.add(attempt)
         self._context = known.context()
         return facts
+
+    def _searching(self) -> bool | None:
+        goal, known = self.known.goal, self.known
+        if goal.target is None:
+            return None
+        dark = goal.state == "lit" and not any(type_of(name) == goal.tool for name in self._seen)
+        return dark or len(known.targets) < goal.copies
 
     def _go(self, event: Event, facts: dict) -> None:
         facts["changed"] = True

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from trca_jax.envs.alfworld.binder import Goal
 from trca_jax.envs.alfworld.feedback import names_in, type_of
 
 NOTHING = "nothing"
+CONTEXTS = ("progress", "holding", "place", "known_target_places", "target_state", "stage")
 
 
 class Knowledge:
@@ -71,8 +74,8 @@ class Knowledge:
         """The most finished targets known to be together in one destination receptacle."""
         return max(map(self.in_place, self.target_places()), default=0)
 
-    def context(self) -> tuple:
-        """The decision context: progress, holding, place, known target places, target state, stage.
+    def context(self) -> dict[str, Hashable]:
+        """What is known, by the names of CONTEXTS: the type in hand, the receptacle last arrived at, and so on.
 
         progress: whether the lamp is on, and how many finished targets are in place. stage: 'find' a target, 'fetch' a
         known one, 'transform' the one in hand (or light it), or 'deliver' it.
@@ -87,4 +90,5 @@ class Knowledge:
             stage = "deliver" if goal.destination and self.is_finished(held) else "transform"
         else:
             stage = "fetch" if len(places) > best else "find"
-        return (lit, best), held and type_of(held), self.place, places, states, stage
+        fields = (lit, best), held and type_of(held), self.place, places, states, stage
+        return dict(zip(CONTEXTS, fields, strict=True))
