@@ -49,7 +49,7 @@ def get_config() -> ConfigDict:
     c.ppo.clip = 0.2
     c.ppo.dual_clip = 3.0
     c.ppo.kl = 0.01
-    c.ppo.entropy = 0.01
+    c.ppo.entropy = 0.001
     c.ppo.temperature = 1.0
     c.ppo.micro_rows = 8
     c.ppo.tokens = "method"  # action, response, or what the method is defined with

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from trca_jax.credit import CreditBatch
+from trca_jax.credit.types import AXES
 
 
 def dense(*columns):
@@ -34,10 +35,11 @@ def batch_of(*, r_env, length, group, **given):
     return CreditBatch(**(fields | {name: np.asarray(value) for name, value in given.items()}))
 
 
-def batch_of_rows(*, uid, rollout, reward, valid, t=None, anchor=None):
+def batch_of_rows(*, uid, rollout, reward, valid, t=None, anchor=None, following=None, **signals):
     """A CreditBatch from flat rows (one row a step), and for each row its place (r, t) in the batch.
 
-    t: step of the row; if None, rows of a rollout follow each other in the order given.
+    t: step of the row; if None, rows of a rollout follow each other in the order given. anchor, following: names of the
+    states before and after it. signals: (R, T) arrays by name, a value a row.
     """
     rollout = dense(rollout)
     if t is None:
@@ -46,29 +48,37 @@ def batch_of_rows(*, uid, rollout, reward, valid, t=None, anchor=None):
     r_env, parsed, context = np.zeros(shape), np.ones(shape, int), np.zeros(shape, int)
     place = (rollout, np.asarray(t))
     r_env[place], parsed[place] = reward, valid
+    after = context.copy()
     if anchor is not None:
-        context[place] = dense(uid, anchor)
+        ids = dense(np.concatenate([uid, uid]), np.concatenate([anchor, anchor if following is None else following]))
+        order = {name: i for i, name in enumerate(dict.fromkeys(ids))}  # states that were acted in come first
+        context[place], after[place] = np.split(np.array([order[name] for name in ids]), 2)
     group = np.zeros(shape[0], int)
     group[rollout] = dense(uid)
     length = np.bincount(rollout, minlength=shape[0])
-    return batch_of(r_env=r_env, length=length, group=group, valid=parsed, context=context), place
+    for name, values in signals.items():
+        signals[name] = np.zeros(shape)
+        signals[name][place] = values
+    given = {"valid": parsed, "context": context, "next_context": after}
+    return batch_of(r_env=r_env, length=length, group=group, **given, **signals), place
 
 
 def pad(batch, rollouts, steps):
     """The same batch in a larger array; what fills it up must not matter, so it is rubbish."""
     wide = {}
-    for name in ("judgement", "item_category", "item_mask", "r_env", "outcome", "group", "context", "valid"):
+    for name, axes in AXES.items():
         array = getattr(batch, name)
-        shape = (rollouts,) + ((steps,) if array.ndim > 1 and not name.startswith("item") else ()) + array.shape[2:]
-        if name.startswith("item"):
-            shape = (rollouts, array.shape[1])
+        if array is None or name == "length":
+            continue
+        sizes = {"R": rollouts, "T": steps, "T+1": steps + 1}
+        shape = tuple(sizes.get(axis, n) for axis, n in zip(axes.split(), array.shape, strict=True))
         rubbish = np.full(shape, np.nan if array.dtype.kind == "f" else 1, array.dtype)
         rubbish[tuple(slice(n) for n in array.shape)] = array
         wide[name] = rubbish
     return batch_of(**wide, length=np.pad(batch.length, (0, rollouts - len(batch.length))))
 
 
-ROLLOUTS, STEPS, ITEMS, GROUP = 8, 5, 6, 4
+ROLLOUTS, STEPS, ITEMS, GROUP, TOKENS, DOCUMENTS = 8, 5, 6, 4, 4, 2
 
 
 @st.composite
@@ -86,7 +96,13 @@ def batches(draw, success=True):
     live = np.arange(STEPS) < length[:, None]
     outcome = numbers(0, int(success), ROLLOUTS) * (length > 0)
     r_env = np.where(np.arange(STEPS) == length[:, None] - 1, outcome[:, None], 0.0)
-    context = group[:, None] * 3 + numbers(0, 2, ROLLOUTS, STEPS)
+    states = group[:, None] * 3 + numbers(0, 2, ROLLOUTS, STEPS + 1)
+    context, following = states[:, :-1], states[:, 1:]
+    answered = numbers(0, 1, ROLLOUTS)
+
+    def real(scale, *shape):
+        return numbers(-20, 0, ROLLOUTS, *shape) / scale
+
     return batch_of(
         r_env=np.where(live, r_env, np.nan),
         outcome=np.where(length > 0, outcome, np.nan),
@@ -96,7 +112,15 @@ def batches(draw, success=True):
         item_category=np.repeat(numbers(0, 2, ROLLOUTS // GROUP, ITEMS), GROUP, axis=0),
         item_mask=np.repeat(numbers(0, 1, ROLLOUTS // GROUP, ITEMS), GROUP, axis=0),
         context=np.where(live, context, -7),
+        next_context=np.where(live, following, -7),
         valid=numbers(0, 1, ROLLOUTS, STEPS),
+        gold_logp=real(5, STEPS + 1),
+        tool=np.arange(STEPS) < (length - answered)[:, None],
+        hindsight_logp=np.where(live, real(5, STEPS), np.nan),
+        token_values=np.where(live[:, :, None], real(10, STEPS, TOKENS), np.nan),
+        token_mask=np.arange(TOKENS) < numbers(1, TOKENS, ROLLOUTS, STEPS)[:, :, None],
+        golden_similarity=np.where(live[:, :, None], np.maximum(-real(20, STEPS, DOCUMENTS), 0), np.nan),
+        redundancy=np.where(live, -real(20, STEPS), np.nan),
     )
 
 

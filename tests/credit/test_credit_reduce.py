@@ -8,7 +8,7 @@ import pytest
 from trca_jax.credit import reduce
 from trca_jax.credit.reduce import masked_mean, masked_whiten, step_mask
 
-STATIC = ("num_segments", "ddof", "eps", "use_std", "singleton", "pooled")
+STATIC = ("num_segments", "ddof", "eps", "use_std", "singleton", "floor")
 group_normalise = jax.jit(reduce.group_normalise, static_argnames=STATIC)
 leave_one_out = jax.jit(reduce.leave_one_out, static_argnames="num_segments")
 RULES = {"ddof": 1, "eps": 0.0, "use_std": True}
@@ -46,14 +46,12 @@ def test_elements_that_do_not_count_are_measured_against_those_that_do():
     np.testing.assert_allclose(leave_one_out(x, ids, weights, 1), [-2, 2, 198])
 
 
-def test_pooled_std_counts_within_group_deviations_only():
-    # Deviations ±1 and ±3 around far-off means; 4 elements minus 2 means: √((1+1+9+9)/2) = √10. The single 5 adds none.
-    x, ids = jnp.array([10.0, 12, -50, -44, 5]), jnp.array([0, 0, 1, 1, 2])
-    y = group_normalise(x, ids, np.ones(5), 5, **RULES, pooled=True)
-    np.testing.assert_allclose(y, np.array([-1, 1, -3, 3, 0]) / np.sqrt(10), rtol=1e-6)
+def test_the_floor_is_added_to_the_variance():
+    y = group_normalise(jnp.array([1.0, 3, 5]), jnp.zeros(3, int), np.ones(3), 1, **RULES, floor=5.0)
+    np.testing.assert_allclose(y, np.array([-2, 0, 2]) / 3, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rules", [{}, {"use_std": False}, {"pooled": True}])
+@pytest.mark.parametrize("rules", [{}, {"use_std": False}])
 def test_equal_values_give_exactly_zero_in_float32(rules):
     """The float32 mean of equal values is often one ulp away from them, and an ulp over eps is no longer small."""
     values = np.random.default_rng(0).uniform(-100, 100, 300).astype(np.float32)

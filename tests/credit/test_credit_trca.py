@@ -20,7 +20,6 @@ VARIANTS = {
             "budget_mode": "item",
             "terminal_scale": 10.0,
             "episode_value": "return",
-            "step_std": "batch",
             "invalid_penalty": 0.25,
         },
         {
@@ -30,7 +29,6 @@ VARIANTS = {
             "per_item": True,
             "scale": 10.0,
             "total": True,
-            "pooled": True,
             "penalty": 0.25,
         },
     ),
@@ -98,18 +96,3 @@ def test_unbound_items_do_not_matter(batch):
     unbound = batch.item_mask[:, None, :] == 0
     other = dataclasses.replace(batch, judgement=np.where(unbound, 1 - batch.judgement, batch.judgement))
     np.testing.assert_array_equal(default(batch).advantage, default(other).advantage)
-
-
-def test_step_std_of_the_batch_keeps_exact_zeros():
-    """Three contexts: two equal returns, a single one, and two unequal ones, the only ones to get credit."""
-    batch = batch_of(
-        r_env=[[0.3], [0.3], [0.7], [0.1], [0.5]],
-        length=[1] * 5,
-        group=[0] * 5,
-        context=[[0], [0], [1], [2], [2]],
-        outcome=[0] * 5,
-    )
-    step = np.asarray(make("trca", step_std="batch")(batch).step)[:, 0]
-    assert (step[:3] == 0).all()
-    # Σ deviations² = 2·0.2², over 5 steps minus 3 contexts: std 0.2.
-    np.testing.assert_allclose(step[3:], [-1.0, 1.0], rtol=1e-4)

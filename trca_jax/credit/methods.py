@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
 from trca_jax.credit.gigpo import GiGPOSettings, gigpo
+from trca_jax.credit.graphgpo import GraphGPOSettings, graphgpo
 from trca_jax.credit.grpo import GRPOSettings, grpo
+from trca_jax.credit.hcapo import HCAPOSettings, hcapo
+from trca_jax.credit.igpo import IGPOSettings, igpo
+from trca_jax.credit.ppo import PPOCreditSettings, ppo
 from trca_jax.credit.rloo import RLOOSettings, rloo
+from trca_jax.credit.stepsearch import StepSearchSettings, stepsearch
+from trca_jax.credit.trace import TRACESettings, trace
 from trca_jax.credit.trca import TRCASettings, trca
 from trca_jax.credit.types import Credit, CreditBatch
 
@@ -35,15 +42,27 @@ METHODS: dict[str, Method] = {
     "grpo": Method(grpo, GRPOSettings(), frozenset()),
     "rloo": Method(rloo, RLOOSettings(), frozenset()),
     "gigpo": Method(gigpo, GiGPOSettings(), frozenset({"context"})),
+    "graphgpo": Method(graphgpo, GraphGPOSettings(), frozenset({"context", "next_context"})),
+    "ppo": Method(ppo, PPOCreditSettings(), frozenset({"token_values", "token_mask"})),
+    "hcapo": Method(hcapo, HCAPOSettings(), frozenset({"hindsight_logp"})),
+    "igpo": Method(igpo, IGPOSettings(), frozenset({"gold_logp"})),
+    "trace": Method(trace, TRACESettings(), frozenset({"gold_logp", "tool"})),
+    "stepsearch": Method(
+        stepsearch,
+        StepSearchSettings(),
+        frozenset({"golden_similarity", "redundancy", "token_values", "token_mask"}),
+    ),
 }
 
 
-def make(name: str, **overrides: Any) -> Callable[[CreditBatch], Credit]:
+def make(name: str, *, checks: bool = True, **overrides: Any) -> Callable[[CreditBatch], Credit]:
     """The method as one compiled function of a batch; it compiles once per shape, whatever the lengths and ids.
 
-    name: a key of METHODS. overrides: settings that differ from the method's defaults.
-    Raises ValueError for an unknown name or setting, a bad value, or (when called) a batch of wrong shape or without a
-    signal that the method needs.
+    name: a key of METHODS. overrides: settings that differ from the method's defaults. The arrays of a batch may be
+    numpy's, JAX's, or any that speak DLPack (torch). checks: False leaves out `CreditBatch.check`, which reads every
+    array on the host, and everything else that is not compiled.
+    Raises ValueError for an unknown name or setting, a bad value, or (when called) a batch of wrong shapes or values or
+    without a signal that the method needs.
 
     >>> advantages = make("trca", lam=0.5)
     """
@@ -57,7 +76,14 @@ def make(name: str, **overrides: Any) -> Callable[[CreditBatch], Credit]:
     compiled = jax.jit(method.fn, static_argnames="settings")
 
     def credit(batch: CreditBatch) -> Credit:
-        batch.check(method.needs)
+        if checks:
+            batch = jax.tree.map(_as_array, batch)
+            batch.check(method.needs)
         return compiled(batch, settings=settings)
 
     return credit
+
+
+def _as_array(x: Any) -> Any:
+    """numpy and JAX arrays as they are; arrays of other libraries without a copy where that is possible."""
+    return x if isinstance(x, np.ndarray | jax.Array) else jax.dlpack.from_dlpack(x)

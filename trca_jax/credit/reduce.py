@@ -31,11 +31,14 @@ def masked_whiten(x: Float[Array, "..."], mask: Shaped[Array, "..."]) -> Float[A
     """Whiten by the masked mean and the masked unbiased variance; entries outside the mask are shifted and scaled too.
 
     n = Σm,  μ = Σ m·x/(n+1e-8),  v = Σ m·(x−μ)²/(n+1e-8)·n/(n−1),  y = (x−μ)/√(v+1e-8);  y = x−μ where n ≤ 1.
-    Source: methods 2.5.
+    Equal values inside the mask (to 1e-6, relative above 1) give exactly 0. Source: methods 2.5.
     """
     mask = jnp.asarray(mask).astype(bool)
     n = mask.sum().astype(x.dtype)
-    centred = x - keep(x, mask).sum() / (n + 1e-8)
+    mean = keep(x, mask).sum() / (n + 1e-8)
+    spread = jnp.where(mask, x, -jnp.inf).max() - jnp.where(mask, x, jnp.inf).min()
+    flat = (n > 1) & (spread <= _FLAT * jnp.maximum(1.0, jnp.abs(mean)))
+    centred = jnp.where(flat & mask, 0.0, x - mean)
     variance = keep(centred**2, mask).sum() / (n + 1e-8) * n / jnp.maximum(n - 1, 1)
     return jnp.where(n > 1, centred * jax.lax.rsqrt(variance + 1e-8), centred)
 
@@ -88,26 +91,21 @@ def group_normalise(
     eps: float,
     use_std: bool,
     singleton: Literal["zero", "raw"] = "zero",
-    pooled: bool = False,
+    floor: float = 0.0,
 ) -> Float[Array, "..."]:
     """Standardise every element by the statistics of its group: y = (x − mean_s) / (std_s + eps).
 
     x, ids, weights: one shape. ids: group of the element; an id outside 0..num_segments-1 (rubbish bin) gives 0.
     weights: 0/1, the element counts in the statistics (elements that do not count are standardised all the same).
-    ddof: std_s = √(Σ_s (x−mean)²/max(n_s−ddof, 1)). use_std: False leaves out the division.
+    ddof, floor: std_s = √(Σ_s (x−mean)²/max(n_s−ddof, 1) + floor). use_std: False leaves out the division.
     singleton: a group that counts one element gives 0, or its raw value over 1 + eps (mean 0, std 1).
-    pooled: divide by one std for all groups, √(Σ_s Σ(x−mean_s)² / Σ_s (n_s−ddof)), instead of the group's own.
     A group whose values are all equal (to 1e-6, relative above 1) gives exactly 0; with use_std so do its elements that
     do not count and differ, which the public code divides by eps alone. O(elements). Source: methods 2.3.
     """
     g = _group(x, ids, weights, num_segments, singleton)
     if not use_std:
         return g.deviation.reshape(jnp.shape(x))
-    if pooled:
-        std = jnp.sqrt(g.squares.sum() / jnp.maximum(jnp.maximum(g.count - ddof, 0).sum(), 1))
-        std = jnp.broadcast_to(std, g.flat.shape)
-    else:
-        std = jnp.sqrt(g.squares / jnp.maximum(g.count - ddof, 1))
+    std = jnp.sqrt(g.squares / jnp.maximum(g.count - ddof, 1) + floor)
     if singleton == "raw":
         std = jnp.where(g.count == 1, 1, std)
     return jnp.where(g.flat[g.bin], 0, g.deviation / (std[g.bin] + eps)).reshape(jnp.shape(x))

@@ -23,8 +23,8 @@ class TRCASettings:
     lam: share of the breakthrough reward. gamma: discount a step. evidence, invalidity, execution: budgets, shared by
     the items of a category or given to each item (budget_mode). terminal_scale: multiplies r_env in the return.
     episode_value: A_E compares the outcome, or the undiscounted sum of all rewards. norm: divide by the std or only
-    subtract the mean. step_std: A_S divides by the std of its context, or by one pooled over all contexts of the batch.
-    ddof, eps: of every std. invalid_penalty: taken off the return of a step whose action could not be parsed.
+    subtract the mean. ddof, eps: of every std. invalid_penalty: taken off the return of a step whose action could not
+    be parsed.
     """
 
     lam: float = 0.8
@@ -36,7 +36,6 @@ class TRCASettings:
     terminal_scale: float = 1.0
     episode_value: Literal["outcome", "return"] = "outcome"
     norm: Literal["mean_std", "mean"] = "mean_std"
-    step_std: Literal["context", "batch"] = "context"
     ddof: int = 1
     eps: float = 1e-6
     invalid_penalty: float = 0.0
@@ -49,7 +48,6 @@ class TRCASettings:
         check_choice("budget_mode", self.budget_mode, ("category", "item"))
         check_choice("episode_value", self.episode_value, ("outcome", "return"))
         check_choice("norm", self.norm, ("mean_std", "mean"))
-        check_choice("step_std", self.step_std, ("context", "batch"))
         check_choice("ddof", self.ddof, (0, 1))
 
 
@@ -88,7 +86,6 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
         jnp.where(mask_rt, batch.context, -1),
         mask_rt,
         rollouts * steps,
-        pooled=settings.step_std == "batch",
         **rules,
     )
     return Credit(

@@ -11,8 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
 EVIDENCE, INVALIDITY, EXECUTION = 0, 1, 2
+# Signals that must be finite at every real step, for the methods that need them.
+_REAL = frozenset({"hindsight_logp", "token_values", "golden_similarity", "redundancy"})
 
-_AXES = {
+# Axes of every array: R rollouts, T steps, J items, L tokens of a response, G golden documents.
+AXES = {
     "judgement": "R T J",
     "item_category": "R J",
     "item_mask": "R J",
@@ -24,8 +27,12 @@ _AXES = {
     "next_context": "R T",
     "valid": "R T",
     "gold_logp": "R T+1",
+    "tool": "R T",
     "hindsight_logp": "R T",
     "token_values": "R T L",
+    "token_mask": "R T L",
+    "golden_similarity": "R T G",
+    "redundancy": "R T",
 }
 
 
@@ -41,10 +48,14 @@ class CreditBatch:
     item_mask: 0/1, the item is bound in this rollout's task. r_env: environment reward of the step.
     outcome: terminal result (0/1 or a score). length: real steps, 0..T. group: id of the task, 0..R-1.
     context: id of the decision context *before* the action, 0..R·T-1, unique over (task, context).
-    next_context: id of the context after the action, same numbering. valid: 0/1, the action could be parsed.
+    next_context: id of the context after the action, same numbering; those that no action was taken in come last, up to
+    R·(T+1)-1. valid: 0/1, the action could be parsed.
     Optional signals: gold_logp, mean log-probability of the gold answer before the first and after every step;
-    hindsight_logp, mean log-probability of the response given the final state; token_values, the critic's value of each
-    response token. Source: methods 1.
+    tool, 0/1, the step called a tool (such steps come first, an answer last); hindsight_logp, mean log-probability of
+    the response given the final state; token_values, the critic's value before each of L response tokens, token_mask
+    0/1 those that there are; golden_similarity, best match of the step's documents with golden document 1..G, -1 where
+    the task has no such document; redundancy, share of the step's documents that were shown before.
+    Source: methods 1.
     """
 
     judgement: Shaped[Array, "R T J"]
@@ -59,10 +70,15 @@ class CreditBatch:
     valid: Shaped[Array, "R T"]
     gold_logp: Float[Array, "R T+1"] | None = None
     hindsight_logp: Float[Array, "R T"] | None = None
+    tool: Shaped[Array, "R T"] | None = None
     token_values: Float[Array, "R T L"] | None = None
+    token_mask: Shaped[Array, "R T L"] | None = None
+    golden_similarity: Float[Array, "R T G"] | None = None
+    redundancy: Float[Array, "R T"] | None = None
 
     def check(self, needs: Collection[str] = ()) -> None:
-        """Check ranks and shapes, then (numpy arrays only, so nothing waits for a device) the values.
+        """Check ranks and shapes, then the values, on the host (which waits for arrays that a device still computes;
+        inside jit or vmap there are no values to check).
 
         needs: fields that the method reads beyond the common ones (`Method.needs`).
         Raises ValueError naming the field, what it has and what was expected.
@@ -76,8 +92,10 @@ class CreditBatch:
                 f"CreditBatch.judgement has shape {np.shape(self.judgement)}, expected R and T of at least 1"
             )
         sizes = {"R": rollouts, "T": steps, "J": items, "T+1": steps + 1}
+        if self.token_mask is not None and np.ndim(self.token_mask) == 3:
+            sizes["L"] = np.shape(self.token_mask)[2]
         for name, array in arrays.items():
-            axes, shape = _AXES[name].split(), np.shape(array)
+            axes, shape = AXES[name].split(), np.shape(array)
             if len(shape) != len(axes) or any(n != sizes.get(a, n) for n, a in zip(shape, axes, strict=True)):
                 expected = tuple(sizes.get(a, a) for a in axes)
                 raise ValueError(
@@ -86,26 +104,47 @@ class CreditBatch:
                 )
         if missing := sorted(set(needs) - set(arrays)):
             raise ValueError(f"CreditBatch.{missing[0]} is None, expected an array: this credit method needs it")
-        if all(isinstance(a, np.ndarray) for a in arrays.values()):
-            self._check_values(rollouts, steps, needs)
+        if not any(isinstance(array, jax.core.Tracer) for array in arrays.values()):
+            _check_values({name: np.asarray(array) for name, array in arrays.items()}, needs)
 
-    def _check_values(self, rollouts: int, steps: int, needs: Collection[str]) -> None:
-        _check_range("length", self.length, 0, steps)
-        played = self.length > 0
-        live = np.arange(steps) < self.length[:, None]
-        _check_range("group", self.group[played], 0, rollouts - 1)
-        _check_range("context", self.context[live], 0, rollouts * steps - 1)
-        _check_range("item_category", self.item_category[self.item_mask.astype(bool)], EVIDENCE, EXECUTION)
-        if not (np.isfinite(self.r_env[live]).all() and np.isfinite(self.outcome[played]).all()):
-            raise ValueError("CreditBatch.r_env or .outcome is not finite at a real step; expected finite rewards")
-        if "context" in needs:
-            context, group = self.context[live], np.broadcast_to(self.group[:, None], live.shape)[live]
-            task = np.zeros(rollouts * steps, int)
-            task[context] = group
-            if (mixed := context[task[context] != group]).size:
-                raise ValueError(
-                    f"CreditBatch.context {mixed[0]} occurs in two tasks, expected ids unique over (task, context)"
-                )
+
+def _check_values(a: Mapping[str, np.ndarray], needs: Collection[str]) -> None:
+    """a: the arrays of a batch by name, of right shapes."""
+    rollouts, steps, items = a["judgement"].shape
+    _check_range("length", a["length"], 0, steps)
+    played = a["length"] > 0
+    live = np.arange(steps) < a["length"][:, None]
+    _check_range("group", a["group"][played], 0, rollouts - 1)
+    _check_range("context", a["context"][live], 0, rollouts * steps - 1)
+    if "next_context" in needs:
+        _check_range("next_context", a["next_context"][live], 0, rollouts * (steps + 1) - 1)
+    for name, places in (("r_env", live), ("outcome", played), *((name, live) for name in _REAL & set(needs))):
+        if (bad := a[name][places][~np.isfinite(a[name][places])]).size:
+            raise ValueError(f"CreditBatch.{name} holds {bad.flat[0]} at a real step, expected finite numbers")
+    if "gold_logp" in needs:
+        known = np.arange(steps + 1) < a["length"][:, None]
+        if (bad := a["gold_logp"][known][~(a["gold_logp"][known] <= 0)]).size:
+            raise ValueError(f"CreditBatch.gold_logp holds {bad[0]} at a real step, expected log-probabilities <= 0")
+    group = a["group"][played]
+    if "judgement" in needs and items:
+        bound = a["item_mask"].astype(bool)
+        _check_range("item_category", a["item_category"][bound], EVIDENCE, EXECUTION)
+        kind = np.where(bound, a["item_category"], -1)[played]
+        first = np.zeros((rollouts, items), kind.dtype)
+        first[group[::-1]] = kind[::-1]
+        if (mixed := group[(first[group] != kind).any(axis=1)]).size:
+            raise ValueError(
+                f"CreditBatch.item_mask or .item_category differs inside task {mixed[0]}, expected equal rows: the "
+                "rollouts of one task are judged by the same items"
+            )
+    if "context" in needs:
+        context, group = a["context"][live], np.broadcast_to(a["group"][:, None], live.shape)[live]
+        task = np.zeros(rollouts * steps, int)
+        task[context] = group
+        if (mixed := context[task[context] != group]).size:
+            raise ValueError(
+                f"CreditBatch.context {mixed[0]} occurs in two tasks, expected ids unique over (task, context)"
+            )
 
 
 def _check_range(name: str, values: np.ndarray, low: int, high: int) -> None:
@@ -124,7 +163,8 @@ class Credit:
     advantage: what the policy loss multiplies. episode: the part that compares whole rollouts (mean over the rollout's
     steps). step: the part that compares steps of one context, unweighted. foundational, breakthrough, rubric: the
     rubric rewards r_F, r_B and their fusion r_TRCA. returns: the value that the method standardises for each step.
-    diagnostics: scalars for the log.
+    diagnostics: scalars for the log. token_advantage, token_returns: of every response token and the critic's targets,
+    for methods that value tokens; None for the others, whose tokens all take their step's advantage.
     """
 
     advantage: Float[Array, "R T"]
@@ -135,6 +175,8 @@ class Credit:
     rubric: Float[Array, "R T"]
     returns: Float[Array, "R T"]
     diagnostics: Mapping[str, Float[Array, ""]]
+    token_advantage: Float[Array, "R T L"] | None = None
+    token_returns: Float[Array, "R T L"] | None = None
 
 
 def outcome_credit(
