@@ -47,12 +47,22 @@ def get_config() -> ConfigDict:
     c.ppo.minibatches = 4
     c.ppo.epochs = 1
     c.ppo.clip = 0.2
+    c.ppo.clip_high = 0.0  # 0: as clip
     c.ppo.dual_clip = 3.0
+    c.ppo.ratio = "token"  # or sequence (GSPO)
+    c.ppo.aggregation = "token-mean"  # or seq-mean-token-sum, seq-mean-token-mean, seq-mean-token-sum-norm
     c.ppo.kl = 0.01
+    c.ppo.kl_kind = "k3"  # or k1, k2, abs
     c.ppo.entropy = 0.001
     c.ppo.temperature = 1.0
     c.ppo.micro_rows = 8
+    c.ppo.critic_lr = 1e-3  # methods with a critic
+    c.ppo.value_clip = 0.5
     c.ppo.tokens = "method"  # action, response, or what the method is defined with
+
+    c.signals = ConfigDict()
+    c.signals.hint = "In the end: {final} Now: {now}"  # what HCAPO puts in place of an observation
+    c.signals.lead_in = "Now there is enough information to answer.</think>\n<answer>"  # before IGPO's gold answers
 
     c.eval = ConfigDict()
     c.eval.split = "valid_unseen"

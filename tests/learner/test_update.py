@@ -49,6 +49,7 @@ def batch(params, logp):
         response_mask=response.astype(bool),
         action_mask=action.astype(bool),
         transition=np.where(response, rng.integers(0, R * T, (B, 1)), 0).astype(np.int32),
+        place=np.where(response, np.maximum(np.arange(L) - 4, 0), 0).astype(np.int32),
         allowed=None,
     )
     return batch.replace(behaviour_logp=np.where(response, logp(params, batch)[0], 0.0))
@@ -159,7 +160,7 @@ def test_the_loss_stops_pushing_outside_the_clip_range(step, batch):
     """Sampled at half today's probability, so the ratio is 2: good actions are clipped, bad ones are not."""
     stale = batch.replace(behaviour_logp=batch.behaviour_logp - np.float32(np.log(2)))
     gradient, metrics = step(stale, np.ones((R, T), np.float32))
-    assert size(gradient) == 0 and metrics["clip_fraction"] == 1
+    assert size(gradient) == 0 and metrics["clip_fraction"] == pytest.approx(1)
     assert metrics["approx_kl"] == pytest.approx(-np.log(2), abs=1e-4)
     gradient, metrics = step(stale, -np.ones((R, T), np.float32))
     assert size(gradient) > 0.01 and metrics["clip_fraction"] == 0
@@ -244,9 +245,31 @@ def test_the_rate_rises_over_the_warmup_and_the_norm_is_clipped():
         ({"kl": -0.1}, r"kl -0\.1 and entropy 0\.001 must be >= 0"),
         ({"temperature": 0.0}, r"temperature 0\.0 > 0"),
         ({"micro_rows": 0}, r"micro_rows 0 >= 1"),
-        ({"tokens": "all"}, r"ppo\.tokens 'all' is unknown, expected 'action' or 'response'"),
+        ({"clip_high": -1.0}, r"ppo\.clip_high -1\.0 above 0"),
+        ({"tokens": "all"}, r"ppo\.tokens 'all' is unknown, expected one of \('action', 'response'\)"),
+        ({"ratio": "row"}, r"ppo\.ratio 'row' is unknown"),
+        ({"aggregation": "mean"}, r"ppo\.aggregation 'mean' is unknown"),
+        ({"kl_kind": "k4"}, r"ppo\.kl_kind 'k4' is unknown"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         PPOSettings(**settings)
+
+
+def test_token_advantages_of_their_own_equal_those_of_steps_where_they_are_the_same(step, batch, advantage):
+    tokens = np.repeat(advantage[:, :, None], L, axis=2)
+    close(step(batch, tokens)[0], step(batch, advantage)[0], atol=1e-7)
+    # Only the second token of every response counts: place 1 stands at position 5, the first action token.
+    second = np.where(np.arange(L) == 1, tokens, 0.0)
+    only = batch.replace(action_mask=batch.action_mask & (np.arange(L) == 5))
+    scale = batch.action_mask.sum() / only.action_mask.sum()
+    close(jax.tree.map(lambda x: x * scale, step(batch, second)[0]), step(only, advantage)[0], atol=2e-6)
+
+
+@pytest.mark.parametrize("settings", [{"aggregation": "seq-mean-token-mean", "ratio": "sequence"}, {"kl_kind": "k2"}])
+def test_other_losses_do_not_depend_on_micro_batches_either(step, batch, advantage, settings):
+    settings = {"kl": 0.3, "entropy": 0.05} | settings
+    gradient, _ = step(batch, advantage, **settings)
+    assert size(gradient) > 0.001
+    close(step(batch, advantage, micro_rows=2, **settings)[0], gradient, atol=1e-5)

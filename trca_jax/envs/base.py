@@ -105,6 +105,10 @@ class Benchmark(Protocol):
 
     name: str
     library: Library
+    offers: frozenset[str]  # what its tasks hold for learning alone: "gold answers", "golden documents"
+
+    def gold(self, task: Task) -> str:
+        """The gold answer, for benchmarks that offer it. Neither the agent nor the rubric may see it."""
 
     def tasks(self, split: str, count: int | None = None) -> TaskSet:
         """The tasks of a split; `count` draws so many of them, evenly over the kinds."""

@@ -13,11 +13,14 @@ import numpy as np
 from ml_collections import ConfigDict
 
 from trca_jax import credit
+from trca_jax.credit import Credit, CreditBatch
 from trca_jax.envs.base import Task
 from trca_jax.learner.checkpoint import Checkpoints
+from trca_jax.learner.critic import critic_params, make_critic_update
 from trca_jax.learner.display import Display
 from trca_jax.learner.metrics import MetricsLog, rollout_metrics
 from trca_jax.learner.record import open_run
+from trca_jax.learner.signals import Signals
 from trca_jax.learner.state import TrainState, new_state, optimizer
 from trca_jax.learner.update import PPOSettings, make_update
 from trca_jax.policy.load import Policy
@@ -48,7 +51,11 @@ def ppo_settings(config: ConfigDict) -> PPOSettings:
     """The ppo section of the config. Raises ValueError for a value out of range."""
     p = config.ppo
     tokens = credit.METHODS[config.method].tokens if p.tokens == "method" else p.tokens
-    return PPOSettings(p.clip, p.dual_clip, p.kl, p.entropy, p.temperature, p.micro_rows, tokens)
+    return PPOSettings(
+        clip=p.clip, clip_high=p.clip_high or None, dual_clip=p.dual_clip, ratio=p.ratio, aggregation=p.aggregation,
+        kl=p.kl, kl_kind=p.kl_kind, entropy=p.entropy, temperature=p.temperature, micro_rows=p.micro_rows,
+        tokens=tokens,
+    )  # fmt: skip
 
 
 class Trainer:
@@ -67,11 +74,24 @@ class Trainer:
         self._method = credit.METHODS[config.method]
         self._credit = credit.make(config.method, **config.credit[config.method])
         p = config.ppo
-        tx = optimizer(lr=p.lr, warmup=p.warmup, weight_decay=p.weight_decay, clip_norm=p.clip_norm, b2=p.b2)
+        common = {"warmup": p.warmup, "weight_decay": p.weight_decay, "clip_norm": p.clip_norm, "b2": p.b2}
+        tx = optimizer(lr=p.lr, **common)
         self._update = make_update(policy.config, tx, ppo_settings(config))
         codec = make_codec(config.agent, policy.tokenizer)
         self.collector: Collector = world.collector(policy.config, codec, config.agent, p.temperature)
+        self._signals = Signals(
+            config.method, self._method, world.benchmark, policy.config, codec, hint=config.signals.hint,
+            lead_in=config.signals.lead_in, temperature=p.temperature, max_new=config.agent.max_new,
+            batch=p.minibatches * p.micro_rows,
+        )  # fmt: skip
         self.state: TrainState = new_state(policy.params, tx)
+        if "token_values" in self._method.needs:
+            critic_tx = optimizer(lr=p.critic_lr, **common)
+            critic = new_state(critic_params(policy.params), critic_tx)
+            self.state = self.state.replace(critic=critic)
+            self._critic_update = make_critic_update(
+                policy.config, critic_tx, clip=p.value_clip, micro_rows=p.micro_rows
+            )
         self._reference = jax.tree.map(jax.numpy.asarray, policy.params)
         rubric = world.benchmark.library.fingerprint
         open_run(folder, config, {**(games or {}), "rubric": rubric, "weights": policy.sha256})
@@ -137,25 +157,33 @@ class Trainer:
             episodes, self._world.benchmark, self._world.judge, max_steps=c.env.max_steps, context=self._method.context
         )
         lap("judge")
+        rows = pack(episodes, max_steps=c.env.max_steps, multiple=c.ppo.minibatches * c.ppo.micro_rows)
+        lap("pack")
+        batch = self._signals(self.state, self._reference, episodes, rows, batch)
+        lap("signals")
         assigned = jax.device_get(self._credit(batch))
         lap("credit")
         metrics = rollout_metrics(episodes, batch, assigned, self._world.judge.items)
-        rows = pack(episodes, max_steps=c.env.max_steps, multiple=c.ppo.minibatches * c.ppo.micro_rows)
-        lap("pack")
         display.phase("update")
-        metrics |= self._train(rows, assigned.advantage)
+        metrics |= self._train(rows, batch, assigned)
         lap("update")
         seconds["total"] = sum(seconds.values())
         rollouts = (self.iteration + 1) * len(tasks)
         return {"rollouts": rollouts, **metrics, "seconds": {k: round(v, 4) for k, v in seconds.items()}}
 
-    def _train(self, rows: TokenBatch, advantage) -> dict[str, float]:
+    def _train(self, rows: TokenBatch, batch: CreditBatch, assigned: Credit) -> dict[str, float]:
         c, logged = self._config.ppo, []
+        advantage = assigned.advantage if assigned.token_advantage is None else assigned.token_advantage
         rng = np.random.default_rng((self._config.seed, self.iteration))
         for _ in range(c.epochs):
             for part in np.split(rng.permutation(len(rows.tokens)), c.minibatches):
                 chosen = jax.tree.map(lambda x: x[part], rows)  # noqa: B023
-                self.state, metrics = self._update(self.state, self._reference, chosen, advantage)
+                critic = self.state.critic
+                state, metrics = self._update(self.state.replace(critic=None), self._reference, chosen, advantage)
+                if critic is not None:
+                    critic, more = self._critic_update(critic, chosen, batch.token_values, assigned.token_returns)
+                    metrics |= more
+                self.state = state.replace(critic=critic)
                 logged.append(metrics)
         logged = jax.device_get(logged)
         return {name: float(np.mean([m[name] for m in logged])) for name in logged[0]}

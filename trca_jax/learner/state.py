@@ -10,11 +10,13 @@ from flax import struct
 
 @struct.dataclass
 class TrainState:
-    """params: the policy. opt_state: of `optimizer`. updates: optimizer steps taken, int32."""
+    """params: the policy (or the critic). opt_state: of `optimizer`. updates: optimizer steps taken, int32.
+    critic: the state of the critic beside a policy, None for methods without one."""
 
     params: dict
     opt_state: optax.OptState
     updates: jax.Array
+    critic: TrainState | None = None
 
 
 def optimizer(

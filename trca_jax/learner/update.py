@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from trca_jax.learner.losses import kl_k3, masked_sum, policy_loss
+from trca_jax.learner import losses
 from trca_jax.learner.state import TrainState
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.head import token_logp
@@ -19,29 +19,45 @@ from trca_jax.rollout.pack import TokenBatch
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """clip ε and dual clip c of the policy loss; kl: weight of k3 against the start policy; entropy: its bonus.
-    temperature: of sampling, and so of every log-probability. micro_rows: rows of one forward pass.
-    tokens: 'action' or 'response', the tokens that carry the advantage (KL and entropy take the whole response).
+    """clip, clip_high: ε below and above 1 (clip_high None: the same). dual_clip c. ratio: 'token', or 'sequence' as in
+    GSPO (without dual clip, and meant for aggregation 'seq-mean-token-mean'). aggregation: of every loss. kl: weight of
+    the estimate kl_kind against the start policy. entropy: its bonus. temperature: of sampling, and so of every
+    log-probability. micro_rows: rows of one forward pass. tokens: 'action' or 'response', the tokens that carry the
+    advantage (KL and entropy take the whole response).
     """
 
     clip: float = 0.2
+    clip_high: float | None = None
     dual_clip: float = 3.0
+    ratio: str = "token"
+    aggregation: str = "token-mean"
     kl: float = 0.01
+    kl_kind: str = "k3"
     entropy: float = 0.001
     temperature: float = 1.0
     micro_rows: int = 8
     tokens: str = "action"
 
     def __post_init__(self):
-        if not 0 < self.clip < 1 or self.dual_clip <= 1:
-            raise ValueError(f"ppo.clip {self.clip} must be in (0, 1), ppo.dual_clip {self.dual_clip} above 1")
+        high = self.clip if self.clip_high is None else self.clip_high
+        if not (0 < self.clip < 1 and high > 0) or self.dual_clip <= 1:
+            raise ValueError(
+                f"ppo.clip {self.clip} must be in (0, 1), ppo.clip_high {high} above 0, ppo.dual_clip "
+                f"{self.dual_clip} above 1"
+            )
         if min(self.kl, self.entropy) < 0 or self.temperature <= 0 or self.micro_rows < 1:
             raise ValueError(
                 f"ppo: kl {self.kl} and entropy {self.entropy} must be >= 0, temperature {self.temperature} > 0, "
                 f"micro_rows {self.micro_rows} >= 1"
             )
-        if self.tokens not in ("action", "response"):
-            raise ValueError(f"ppo.tokens {self.tokens!r} is unknown, expected 'action' or 'response'")
+        for name, choices in (
+            ("tokens", ("action", "response")),
+            ("ratio", ("token", "sequence")),
+            ("aggregation", losses.AGGREGATIONS),
+            ("kl_kind", losses.KL_ESTIMATORS),
+        ):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"ppo.{name} {getattr(self, name)!r} is unknown, expected one of {choices}")
 
 
 def batch_logp(config: Qwen2Config, params, batch: TokenBatch, temperature: float):
@@ -53,53 +69,84 @@ def batch_logp(config: Qwen2Config, params, batch: TokenBatch, temperature: floa
     return tuple(jnp.pad(x, ((0, 0), (1, 0))) for x in out)
 
 
+def token_advantages(batch: TokenBatch, advantage: jax.Array) -> jax.Array:
+    """The advantage of every token [B, L]: of its step from [R, T], or its own from [R, T, A response tokens]."""
+    if advantage.ndim == 2:
+        return advantage.reshape(-1)[batch.transition]
+    return advantage.reshape(-1, advantage.shape[2])[batch.transition, batch.place]
+
+
+def accumulate(loss_fn: Callable, params, batch, micro_rows: int):
+    """Gradient and metrics of loss_fn(params, rows) -> (loss, dict), summed over micro-batches of rows."""
+    micro = jax.tree.map(lambda x: x.reshape(-1, micro_rows, *x.shape[1:]), batch)
+    zero = jax.tree.map(jnp.zeros_like, jax.eval_shape(jax.grad(loss_fn, has_aux=True), params, _first(micro)))
+
+    def add(carry, rows):
+        return jax.tree.map(jnp.add, carry, jax.grad(loss_fn, has_aux=True)(params, rows)), None
+
+    return jax.lax.scan(add, zero, micro)[0]
+
+
+def _first(micro):
+    return jax.tree.map(lambda x: x[0], micro)
+
+
+def apply_gradient(tx: optax.GradientTransformation, state: TrainState, grads) -> TrainState:
+    """One step of the optimizer."""
+    changes, opt_state = tx.update(grads, state.opt_state, state.params)
+    params = optax.apply_updates(state.params, changes)
+    return state.replace(params=params, opt_state=opt_state, updates=state.updates + 1)
+
+
 def make_update(
     config: Qwen2Config, tx: optax.GradientTransformation, settings: PPOSettings
 ) -> Callable[[TrainState, dict, TokenBatch, jax.Array], tuple[TrainState, dict[str, jax.Array]]]:
-    """update(state, reference, batch, advantage [R, T]) -> (state, metrics); the old state's memory is reused.
+    """update(state, reference, batch, advantage [R, T] or [R, T, A]) -> (state, metrics); the old state's memory is
+    reused.
 
-    loss = Σ ℓ / #loss tokens − c_H · Σ H / #response tokens + c_KL · Σ KL / #response tokens, the counts taken over
-    the whole batch, so the split into micro-batches changes nothing. Rows must be a multiple of `micro_rows`.
+    loss = agg(ℓ) − c_H·agg(H) + c_KL·agg(KL), ℓ over the loss tokens, H and KL over the response tokens. The counts of
+    agg are those of the whole batch, so the split into micro-batches changes nothing. Rows must be a multiple of
+    `micro_rows`.
     """
     s = settings
+    clips = {
+        "clip_low": s.clip,
+        "clip_high": s.clip if s.clip_high is None else s.clip_high,
+        "dual_clip": s.dual_clip if s.ratio == "token" else None,
+    }
 
-    def loss_fn(params, reference, batch, advantage, counts):
-        new, entropy = batch_logp(config, params, batch, s.temperature)
-        frozen, _ = batch_logp(config, reference, batch, s.temperature)
-        response = batch.response_mask
-        target = batch.action_mask if s.tokens == "action" else response
-        # Elsewhere new = -inf is possible (a token that was not allowed); such places must not reach the gradient.
-        new, frozen = (jnp.where(response, x, 0.0) for x in (new, frozen))
-        loss, clipped = policy_loss(
-            new, batch.behaviour_logp, advantage.reshape(-1)[batch.transition], clip=s.clip, dual_clip=s.dual_clip
-        )
-        parts = {
-            "policy_loss": masked_sum(loss, target) / counts["target"],
-            "entropy": masked_sum(entropy, response) / counts["response"],
-            "kl": masked_sum(kl_k3(new, jax.lax.stop_gradient(frozen)), response) / counts["response"],
-            "clip_fraction": masked_sum(clipped, target) / counts["target"],
-            "approx_kl": masked_sum(batch.behaviour_logp - new, response) / counts["response"],
-        }
-        return parts["policy_loss"] - s.entropy * parts["entropy"] + s.kl * parts["kl"], parts
-
-    def counts_of(batch):
-        target = batch.action_mask if s.tokens == "action" else batch.response_mask
-        return {"target": jnp.maximum(target.sum(), 1), "response": jnp.maximum(batch.response_mask.sum(), 1)}
+    def masks(batch):
+        return batch.action_mask if s.tokens == "action" else batch.response_mask, batch.response_mask
 
     def update(state: TrainState, reference, batch: TokenBatch, advantage):
-        counts = counts_of(batch)
-        micro = jax.tree.map(lambda x: x.reshape(-1, s.micro_rows, *x.shape[1:]), batch)
+        sizes = [losses.counts(mask) for mask in masks(batch)]
 
-        def accumulate(carry, rows):
-            out = jax.grad(loss_fn, has_aux=True)(state.params, reference, rows, advantage, counts)
-            return jax.tree.map(jnp.add, carry, out), None
+        def loss_fn(params, rows):
+            new, entropy = batch_logp(config, params, rows, s.temperature)
+            frozen, _ = batch_logp(config, reference, rows, s.temperature)
+            target, response = masks(rows)
+            w_target, w_response = (
+                losses.token_weights(mask, s.aggregation, *size)
+                for mask, size in zip((target, response), sizes, strict=True)
+            )
+            # Elsewhere new = -inf is possible (a token that was not allowed); it must not reach the gradient.
+            new, frozen = (jnp.where(response, x, 0.0) for x in (new, frozen))
+            old = rows.behaviour_logp
+            ratio = losses.token_ratio(new, old) if s.ratio == "token" else losses.sequence_ratio(new, old, target)
+            loss, clipped = losses.policy_loss(ratio, token_advantages(rows, advantage), **clips)
+            kl = losses.kl_estimate(new, jax.lax.stop_gradient(frozen), s.kl_kind)
+            share = losses.token_weights(target, "token-mean", *sizes[0])
+            parts = {
+                "policy_loss": losses.weighted_sum(loss, w_target),
+                "entropy": losses.weighted_sum(entropy, w_response),
+                "kl": losses.weighted_sum(kl, w_response),
+                "clip_fraction": losses.weighted_sum(clipped, share),
+                "approx_kl": losses.weighted_sum(old - new, losses.token_weights(response, "token-mean", *sizes[1])),
+            }
+            return parts["policy_loss"] - s.entropy * parts["entropy"] + s.kl * parts["kl"], parts
 
-        parts = dict.fromkeys(("policy_loss", "entropy", "kl", "clip_fraction", "approx_kl"), jnp.zeros(()))
-        zero = (jax.tree.map(jnp.zeros_like, state.params), parts)
-        (grads, metrics), _ = jax.lax.scan(accumulate, zero, micro)
-        changes, opt_state = tx.update(grads, state.opt_state, state.params)
+        grads, metrics = accumulate(loss_fn, state.params, batch, s.micro_rows)
         metrics["grad_norm"] = optax.tree.norm(grads)
-        params = optax.apply_updates(state.params, changes)
-        return TrainState(params, opt_state, state.updates + 1), metrics
+        return apply_gradient(tx, state, grads), metrics
 
     return jax.jit(update, donate_argnums=0)

@@ -49,6 +49,10 @@ class Codec:
             return list(self._tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
         return list(self._encode(text))
 
+    def text_ids(self, text: str) -> list[int]:
+        """The tokens of a text as it stands, without a chat template."""
+        return list(self._encode(text))
+
     def decode(self, ids: Sequence[int]) -> str:
         return self._tokenizer.decode(list(ids))
 

@@ -20,7 +20,8 @@ class TokenBatch:
     tokens [B, L] ids. segment_ids [B, L] int8: 1 at the row's tokens, 0 behind its end. behaviour_logp [B, L] float32
     of the sampling distribution. response_mask, action_mask [B, L] booleans: all sampled tokens; those inside the
     action tags (the whole response where it was malformed, or its penalty would reach no token; methods 10.3).
-    transition [B, L] int32: the flat index r·T + t of the step whose advantage the token takes. allowed: bits [B, L,
+    transition [B, L] int32: the flat index r·T + t of the step whose advantage the token takes. place [B, L] int32: of
+    the token in its step's response. allowed: bits [B, L,
     V/8] of the tokens that could be sampled, or None.
     """
 
@@ -30,6 +31,7 @@ class TokenBatch:
     response_mask: np.ndarray
     action_mask: np.ndarray
     transition: np.ndarray
+    place: np.ndarray
     allowed: np.ndarray | None
 
 
@@ -61,6 +63,7 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> T
         response_mask=np.zeros(shape, bool),
         action_mask=np.zeros(shape, bool),
         transition=np.zeros(shape, np.int32),
+        place=np.zeros(shape, np.int32),
         allowed=np.zeros((*shape, width), np.uint8) if constrained else None,
     )
     for b, row in enumerate(rows):
@@ -75,6 +78,7 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> T
             first, last = step.action_span if step.action is not None else (0, stop - start)
             batch.action_mask[b, start + first : start + last] = True
             batch.transition[b, start:stop] = index
+            batch.place[b, start:stop] = np.arange(stop - start)
             if constrained:
                 batch.allowed[b, start:stop] = step.allowed
             at = stop

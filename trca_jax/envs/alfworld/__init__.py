@@ -33,6 +33,7 @@ class Alfworld:
     seed: int = 0
 
     name: ClassVar[str] = "alfworld"
+    offers: ClassVar[frozenset[str]] = frozenset()
 
     @cached_property
     def library(self) -> Library:
