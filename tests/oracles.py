@@ -32,9 +32,12 @@ def standardise(values, groups, ddof=1, eps=1e-6, use_std=True, singleton="zero"
 
 
 def leave_one_out(values, groups):
+    members = defaultdict(list)
+    for i, group in enumerate(groups):
+        members[group].append(i)
     result = []
     for i, value in enumerate(values):
-        others = [v for k, v in enumerate(values) if groups[k] == groups[i] and k != i]
+        others = [values[k] for k in members[groups[i]] if k != i]
         result.append(value - mean(others) if others else value)
     return result
 
@@ -140,16 +143,18 @@ def graphgpo(batch, penalty=0.0, gamma=0.1, scale=10.0, normalize=False):
         return here, (batch.group[r], "success") if r in won and t == batch.length[r] - 1 else there
 
     distance = {(g, "success"): 0 for g in batch.group}
-    front = list(distance)
+    front, length = set(distance), 0
     while front:
         nearer = [ends(r, t)[0] for r, t in live if ends(r, t)[1] in front and ends(r, t)[0] not in distance]
-        steps = dict.fromkeys(nearer, distance[front[0]] + 1)
-        distance |= steps
-        front = list(steps)
+        front = set(nearer)
+        length += 1
+        distance |= dict.fromkeys(front, length)
+    farthest = defaultdict(int)
     for r, t in live:
-        places = {node for s, u in live if batch.group[s] == batch.group[r] for node in ends(s, u)}
-        lost = 1 + max((distance[node] for node in places if node in distance), default=0)
-        here, there = (distance.get(node, lost) for node in ends(r, t))
+        for node in ends(r, t):
+            farthest[batch.group[r]] = max(farthest[batch.group[r]], distance.get(node, 0))
+    for r, t in live:
+        here, there = (distance.get(node, 1 + farthest[batch.group[r]]) for node in ends(r, t))
         power = there - here + 1 if normalize else there
         returns[r, t] = scale * gamma**power - penalty * (1 - batch.valid[r][t])
     step = standardise(list(returns.values()), [batch.context[place] for place in returns])

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from trca_jax.credit.reduce import group_spread, masked_mean, step_mask
+from trca_jax.credit.reduce import group_sizes, masked_mean, step_mask
 from trca_jax.credit.types import CreditBatch
 
 
 def diagnose(batch: CreditBatch) -> dict[str, Float[Array, ""]]:
-    """Three scalars of a batch, equal for every method.
+    """outcome_flat: share of the tasks whose rollouts all have the same outcome (a single rollout counts as flat)."""
+    rollouts = len(batch.outcome)
+    played = jnp.asarray(batch.length) > 0
+    task = jnp.where(played, batch.group, rollouts)
+    high, low = (
+        f(jnp.where(played, x, -jnp.inf), task, rollouts + 1)[:-1]
+        for f, x in ((jax.ops.segment_max, batch.outcome), (jax.ops.segment_max, -jnp.asarray(batch.outcome)))
+    )
+    tasks = group_sizes(batch.group, played, rollouts)
+    return {"outcome_flat": masked_mean(high + low <= 1e-6, tasks > 0)}
 
-    context_group_size: real steps a context, on average. context_shared: share of the real steps whose context holds
-    at least two steps. outcome_flat: share of the tasks whose rollouts all have the same outcome (a single rollout
-    counts as flat). Source: methods 10.4.
-    """
+
+def diagnose_contexts(batch: CreditBatch) -> dict[str, Float[Array, ""]]:
+    """With `diagnose`, for methods that compare inside contexts. context_group_size: real steps a context, on average.
+    context_shared: share of the real steps whose context holds at least two. Source: methods 10.4."""
     rollouts, steps = batch.context.shape
-    live = step_mask(batch.length, steps)
-    size, _ = group_spread(jnp.zeros_like(live), batch.context, live, rollouts * steps)
-    tasks, flat = group_spread(batch.outcome, batch.group, live[:, 0], rollouts)
-    return {
+    size = group_sizes(batch.context, step_mask(batch.length, steps), rollouts * steps)
+    return diagnose(batch) | {
         "context_group_size": masked_mean(size, size > 0),
         "context_shared": jnp.where(size >= 2, size, 0).sum() / jnp.maximum(size.sum(), 1),
-        "outcome_flat": masked_mean(flat, tasks > 0),
     }

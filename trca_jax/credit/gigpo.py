@@ -7,9 +7,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from trca_jax.credit.diagnostics import diagnose
+from trca_jax.credit.diagnostics import diagnose_contexts
 from trca_jax.credit.outcome import penalty, row_scores, task_ids, unit_weights
-from trca_jax.credit.reduce import group_normalise, masked_mean, step_mask
+from trca_jax.credit.reduce import group_normalise, keep, masked_mean, step_mask
 from trca_jax.credit.returns import discounted_returns
 from trca_jax.credit.settings import check_choice, check_number
 from trca_jax.credit.types import Credit, CreditBatch, outcome_credit
@@ -48,6 +48,7 @@ def gigpo(batch: CreditBatch, settings: GiGPOSettings) -> Credit:
     weights_rt = unit_weights(mask_rt, settings.stat_unit)
     scores_rt = row_scores(batch, settings.invalid_penalty)
     episode_rt = group_normalise(scores_rt, task_ids(batch, mask_rt), weights_rt, rollouts, singleton="raw", **rules)
+    episode_rt = keep(episode_rt, mask_rt)
 
     returns_rt = discounted_returns(batch.r_env, mask_rt, settings.gamma)
     returns_rt = returns_rt - penalty(batch, mask_rt, settings.invalid_penalty)
@@ -56,4 +57,4 @@ def gigpo(batch: CreditBatch, settings: GiGPOSettings) -> Credit:
 
     advantage_rt = episode_rt + settings.omega * step_rt
     episode_r = masked_mean(episode_rt, mask_rt, axis=1)
-    return outcome_credit(advantage_rt, episode_r, returns_rt, diagnose(batch), step=step_rt)
+    return outcome_credit(advantage_rt, episode_r, returns_rt, diagnose_contexts(batch), step=step_rt)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from trca_jax.credit.diagnostics import diagnose
+from trca_jax.credit.diagnostics import diagnose_contexts
 from trca_jax.credit.outcome import penalty, row_scores, task_ids, unit_weights
 from trca_jax.credit.reduce import group_normalise, keep, masked_mean, step_mask
 from trca_jax.credit.settings import check_choice, check_number
@@ -82,10 +82,10 @@ def graphgpo(batch: CreditBatch, settings: GraphGPOSettings) -> Credit:
     here_rt = d[here].reshape(mask_rt.shape)
     there_rt = jnp.where(arrives_rt, 0.0, d[there].reshape(mask_rt.shape))
     finite_rt = [jnp.where(mask_rt & jnp.isfinite(x), x, 0.0) for x in (here_rt, there_rt)]
-    task_rt = task_ids(batch, mask_rt)
-    bin_rt = jnp.where(mask_rt, task_rt, rollouts)
-    farthest = jax.ops.segment_max(jnp.maximum(*finite_rt).ravel(), bin_rt.ravel(), rollouts + 1)
-    lost_rt = 1 + farthest[bin_rt]
+    task_r = task_ids(batch, mask_rt)
+    bin_r = jnp.where(mask_rt[:, 0], task_r, rollouts)
+    farthest = jax.ops.segment_max(jnp.maximum(*finite_rt).max(axis=1), bin_r, rollouts + 1)
+    lost_rt = 1 + farthest[bin_r][:, None]
     here_rt, there_rt = (jnp.where(jnp.isfinite(x), x, lost_rt) for x in (here_rt, there_rt))
     exponent_rt = there_rt - here_rt + 1 if settings.normalize_distance else there_rt
     returns_rt = keep(settings.scale * settings.gamma**exponent_rt, mask_rt)
@@ -96,8 +96,9 @@ def graphgpo(batch: CreditBatch, settings: GraphGPOSettings) -> Credit:
     step_rt = group_normalise(returns_rt, context_rt, mask_rt, rollouts * steps, **rules)
     scores_rt = row_scores(batch, settings.invalid_penalty)
     weights_rt = unit_weights(mask_rt, settings.stat_unit)
-    episode_rt = group_normalise(scores_rt, task_rt, weights_rt, rollouts, singleton="raw", **rules)
+    episode_rt = group_normalise(scores_rt, task_r, weights_rt, rollouts, singleton="raw", **rules)
+    episode_rt = keep(episode_rt, mask_rt)
 
     advantage_rt = settings.step_weight * step_rt + settings.episode_weight * episode_rt
     episode_r = masked_mean(episode_rt, mask_rt, axis=1)
-    return outcome_credit(advantage_rt, episode_r, returns_rt, diagnose(batch), step=step_rt)
+    return outcome_credit(advantage_rt, episode_r, returns_rt, diagnose_contexts(batch), step=step_rt)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from trca_jax.credit.diagnostics import diagnose
 from trca_jax.credit.outcome import row_scores, task_ids, unit_weights
-from trca_jax.credit.reduce import group_normalise, masked_mean, step_mask
+from trca_jax.credit.reduce import group_normalise, keep, masked_mean, step_mask
 from trca_jax.credit.settings import check_choice, check_number
 from trca_jax.credit.types import Credit, CreditBatch, outcome_credit
 
@@ -48,4 +48,5 @@ def grpo(batch: CreditBatch, settings: GRPOSettings) -> Credit:
         use_std=settings.norm == "mean_std",
         singleton="raw",
     )
+    advantage_rt = keep(advantage_rt, mask_rt)
     return outcome_credit(advantage_rt, masked_mean(advantage_rt, mask_rt, axis=1), scores_rt, diagnose(batch))

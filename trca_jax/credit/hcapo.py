@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from trca_jax.credit.diagnostics import diagnose
+from trca_jax.credit.outcome import task_ids
 from trca_jax.credit.reduce import group_normalise, keep, masked_mean, step_mask
 from trca_jax.credit.settings import check_choice, check_number
 from trca_jax.credit.types import Credit, CreditBatch, outcome_credit
@@ -57,9 +58,9 @@ def hcapo(batch: CreditBatch, settings: HCAPOSettings) -> Credit:
     value_rt = keep(settings.smoothing * value_rt + (1 - settings.smoothing) * later_rt, mask_rt)
 
     rules = {"ddof": 0, "eps": settings.eps, "use_std": True}
-    task_r = jnp.where(mask_rt[:, 0], batch.group, -1)
+    task_r = task_ids(batch, mask_rt)
     macro_r = group_normalise(total_r, task_r, mask_rt[:, 0], rollouts, **rules)
-    micro_rt = group_normalise(value_rt, jnp.where(mask_rt, task_r[:, None], -1), mask_rt, rollouts, **rules)
+    micro_rt = keep(group_normalise(value_rt, task_r, mask_rt, rollouts, **rules), mask_rt)
     if settings.do_no_harm:
         won_r = jnp.asarray(batch.outcome) > 0
         micro_rt = jnp.where(won_r[:, None], jnp.maximum(micro_rt, 0), micro_rt)

@@ -52,13 +52,18 @@ def turn_advantage(
 
     rewards_rt: of the turns. final_rt: the last turn of each rollout. group [R]: its task.
     """
-    rollouts = mask_rt.shape[0]
-    bin_rt = jnp.where(mask_rt, jnp.asarray(group)[:, None], -1)
+
+    def standardise(among_rt):
+        return group_normalise(
+            rewards_rt, group, among_rt & mask_rt, len(mask_rt), ddof=0, eps=s.eps, floor=s.floor,
+            use_std=s.norm == "mean_std",
+        )  # fmt: skip
+
     if s.normalise == "separate":
-        bin_rt = jnp.where(mask_rt & final_rt, bin_rt + rollouts, bin_rt)
-    z_rt = group_normalise(
-        rewards_rt, bin_rt, mask_rt, 2 * rollouts, ddof=0, eps=s.eps, floor=s.floor, use_std=s.norm == "mean_std"
-    )
+        z_rt = jnp.where(final_rt, standardise(final_rt), standardise(~final_rt))
+    else:
+        z_rt = standardise(mask_rt)
+    z_rt = keep(z_rt, mask_rt)
     return discounted_returns(z_rt * jnp.where(final_rt, s.final_weight, s.gain_weight), mask_rt, s.gamma)
 
 

@@ -21,9 +21,9 @@ def row_scores(batch: CreditBatch, invalid_penalty: float) -> Float[Array, "R T"
     return keep(total_r[:, None], mask_rt) - penalty(batch, mask_rt, invalid_penalty)
 
 
-def task_ids(batch: CreditBatch, mask_rt: Bool[Array, "R T"]) -> Int[Array, "R T"]:
-    """The task of each real step, and the rubbish bin for the others."""
-    return jnp.where(mask_rt, batch.group[:, None], -1)
+def task_ids(batch: CreditBatch, mask_rt: Bool[Array, "R T"]) -> Int[Array, "R"]:
+    """The task of each rollout, and the rubbish bin for those of length 0."""
+    return jnp.where(mask_rt[:, 0], batch.group, -1)
 
 
 def unit_weights(mask_rt: Bool[Array, "R T"], stat_unit: str) -> Bool[Array, "R T"]:

@@ -44,41 +44,44 @@ def masked_whiten(x: Float[Array, "..."], mask: Shaped[Array, "..."]) -> Float[A
 
 
 class _Groups(NamedTuple):
-    """Per element (M,): deviation x − mean, bin, inside. Per bin (S+1,): count, squares = Σ(x−mean)², flat = all equal.
+    """deviation x − mean in the shape of x; bin (M,) of each id. Per bin (S+1,): count, squares = Σ(x−mean)², flat.
 
-    An element that differs by no more than rounding from the mean of a flat group deviates by exactly 0.
+    flat: all values that count are equal, to _FLAT. An element that differs by no more than that from the mean of a
+    flat group deviates by exactly 0.
     """
 
-    deviation: Float[Array, "M"]
+    deviation: Float[Array, "M K"]
     bin: Int[Array, "M"]
-    inside: Bool[Array, "M"]
     count: Float[Array, "S"]
     squares: Float[Array, "S"]
     flat: Bool[Array, "S"]
 
 
 def _group(x, ids, weights, num_segments: int, singleton: str = "zero") -> _Groups:
+    # Elements that share an id by their place, (M, K), are summed before they are scattered: the scatter costs most.
     ids = jnp.asarray(ids).ravel()
+    x, weights = (jnp.reshape(y, (ids.size, -1)) for y in (x, weights))
     inside = (ids >= 0) & (ids < num_segments)
     bin_ = jnp.where(inside, ids, num_segments)
-    counted = jnp.asarray(weights).astype(bool).ravel() & inside
-    value = keep(jnp.ravel(x), inside)
+    counted = weights.astype(bool) & inside[:, None]
+    value = keep(x, inside[:, None])
 
-    def total(y):
-        return jax.ops.segment_sum(keep(y, counted), bin_, num_segments + 1)
-
-    count = total(jnp.ones_like(value))
-    mean = total(value) / jnp.maximum(count, 1)
-    squares = total((value - mean[bin_]) ** 2)  # second pass: E[x²]−mean² cancels in float32
-    high = jax.ops.segment_max(jnp.where(counted, value, -jnp.inf), bin_, num_segments + 1)
-    low = jax.ops.segment_min(jnp.where(counted, value, jnp.inf), bin_, num_segments + 1)
+    sums = jnp.stack([counted.sum(axis=1), keep(value, counted).sum(axis=1)], axis=-1)
+    count, total = jax.ops.segment_sum(sums, bin_, num_segments + 1).T
+    mean = total / jnp.maximum(count, 1)
+    deviation = value - mean[bin_][:, None]
+    apart = keep(deviation, counted)
+    # A second pass, since E[x²]−mean² cancels in float32.
+    squares = jax.ops.segment_sum((apart**2).sum(axis=1), bin_, num_segments + 1)
+    widest = jax.ops.segment_max(jnp.abs(apart).max(axis=1), bin_, num_segments + 1)
     rounding = _FLAT * jnp.maximum(1.0, jnp.abs(mean))
-    flat = high - low <= rounding
+    flat = widest <= rounding
+    equal = flat[bin_][:, None] & (jnp.abs(deviation) <= rounding[bin_][:, None])
     if singleton == "raw":
-        mean, flat = jnp.where(count == 1, 0, mean), flat & (count != 1)
-    deviation = value - mean[bin_]
-    equal = flat[bin_] & (jnp.abs(deviation) <= rounding[bin_])
-    return _Groups(jnp.where(inside & ~equal, deviation, 0), bin_, inside, count, squares, flat)
+        single = count == 1
+        deviation = jnp.where(single[bin_][:, None], value, deviation)
+        flat, equal = flat & ~single, equal & ~single[bin_][:, None]
+    return _Groups(jnp.where(inside[:, None] & ~equal, deviation, 0), bin_, count, squares, flat)
 
 
 def group_normalise(
@@ -95,8 +98,9 @@ def group_normalise(
 ) -> Float[Array, "..."]:
     """Standardise every element by the statistics of its group: y = (x − mean_s) / (std_s + eps).
 
-    x, ids, weights: one shape. ids: group of the element; an id outside 0..num_segments-1 (rubbish bin) gives 0.
-    weights: 0/1, the element counts in the statistics (elements that do not count are standardised all the same).
+    x, weights: one shape. ids: group of the element, or of all elements along the axes that it lacks (the last ones of
+    x); an id outside 0..num_segments-1 (rubbish bin) gives 0. weights: 0/1, the element counts in the statistics
+    (elements that do not count are standardised all the same).
     ddof, floor: std_s = √(Σ_s (x−mean)²/max(n_s−ddof, 1) + floor). use_std: False leaves out the division.
     singleton: a group that counts one element gives 0, or its raw value over 1 + eps (mean 0, std 1).
     A group whose values are all equal (to 1e-6, relative above 1) gives exactly 0; with use_std so do its elements that
@@ -108,7 +112,8 @@ def group_normalise(
     std = jnp.sqrt(g.squares / jnp.maximum(g.count - ddof, 1) + floor)
     if singleton == "raw":
         std = jnp.where(g.count == 1, 1, std)
-    return jnp.where(g.flat[g.bin], 0, g.deviation / (std[g.bin] + eps)).reshape(jnp.shape(x))
+    scale = jnp.where(g.flat, 0, 1 / (std + eps))[g.bin]
+    return (g.deviation * scale[:, None]).reshape(jnp.shape(x))
 
 
 def leave_one_out(
@@ -120,12 +125,10 @@ def leave_one_out(
     """
     g = _group(x, ids, weights, num_segments, singleton="raw")
     scale = jnp.where(g.count == 1, 1, g.count / jnp.maximum(g.count - 1, 1))
-    return (g.deviation * scale[g.bin]).reshape(jnp.shape(x))
+    return (g.deviation * scale[g.bin][:, None]).reshape(jnp.shape(x))
 
 
-def group_spread(
-    x: Float[Array, "..."], ids: Int[Array, "..."], weights: Shaped[Array, "..."], num_segments: int
-) -> tuple[Float[Array, "S"], Bool[Array, "S"]]:
-    """Members that count in each group (0 for an unused id), and whether all their values are equal."""
-    g = _group(x, ids, weights, num_segments)
-    return g.count[:-1], g.flat[:-1]
+def group_sizes(ids: Int[Array, "..."], weights: Shaped[Array, "..."], num_segments: int) -> Float[Array, "S"]:
+    """How many elements of each group 0..num_segments-1 count."""
+    ids = jnp.where(jnp.asarray(weights).astype(bool), ids, num_segments).ravel()
+    return jax.ops.segment_sum(jnp.ones(ids.shape), ids, num_segments + 1)[:-1]

@@ -7,7 +7,7 @@ from typing import Literal
 
 from trca_jax.credit.diagnostics import diagnose
 from trca_jax.credit.outcome import row_scores, task_ids, unit_weights
-from trca_jax.credit.reduce import leave_one_out, masked_mean, step_mask
+from trca_jax.credit.reduce import keep, leave_one_out, masked_mean, step_mask
 from trca_jax.credit.settings import check_choice, check_number
 from trca_jax.credit.types import Credit, CreditBatch, outcome_credit
 
@@ -34,4 +34,5 @@ def rloo(batch: CreditBatch, settings: RLOOSettings) -> Credit:
     scores_rt = row_scores(batch, settings.invalid_penalty)
     weights_rt = unit_weights(mask_rt, settings.stat_unit)
     advantage_rt = leave_one_out(scores_rt, task_ids(batch, mask_rt), weights_rt, num_segments=mask_rt.shape[0])
+    advantage_rt = keep(advantage_rt, mask_rt)
     return outcome_credit(advantage_rt, masked_mean(advantage_rt, mask_rt, axis=1), scores_rt, diagnose(batch))

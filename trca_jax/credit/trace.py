@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from trca_jax.credit.diagnostics import diagnose
+from trca_jax.credit.outcome import task_ids
 from trca_jax.credit.reduce import group_normalise, keep, step_mask
 from trca_jax.credit.settings import check_choice, check_number
 from trca_jax.credit.types import Credit, CreditBatch, outcome_credit
@@ -55,7 +56,7 @@ def trace(batch: CreditBatch, settings: TRACESettings) -> Credit:
     s, steps = settings, batch.r_env.shape[1]
     mask_rt = step_mask(batch.length, steps)
     total_r = keep(batch.r_env, mask_rt).sum(axis=1)
-    task_r = jnp.where(mask_rt[:, 0], batch.group, -1)
+    task_r = task_ids(batch, mask_rt)
     outcome_r = group_normalise(total_r, task_r, mask_rt[:, 0], mask_rt.shape[0], ddof=0, eps=0.0, use_std=s.use_std)
     tool_rt = mask_rt & jnp.asarray(batch.tool).astype(bool)
     turns_r = tool_rt.sum(axis=1)

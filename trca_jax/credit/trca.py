@@ -8,8 +8,8 @@ from typing import Literal
 import jax.numpy as jnp
 
 from trca_jax.credit import rewards
-from trca_jax.credit.diagnostics import diagnose
-from trca_jax.credit.outcome import penalty
+from trca_jax.credit.diagnostics import diagnose_contexts
+from trca_jax.credit.outcome import penalty, task_ids
 from trca_jax.credit.reduce import group_normalise, keep, masked_mean, step_mask
 from trca_jax.credit.returns import discounted_returns
 from trca_jax.credit.settings import check_choice, check_number
@@ -79,8 +79,7 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
 
     rules = {"ddof": settings.ddof, "eps": settings.eps, "use_std": settings.norm == "mean_std"}
     value_r = batch.outcome if settings.episode_value == "outcome" else total_rt.sum(axis=1)
-    played_r = mask_rt[:, 0]
-    episode_r = group_normalise(value_r, jnp.where(played_r, batch.group, -1), played_r, rollouts, **rules)
+    episode_r = group_normalise(value_r, task_ids(batch, mask_rt), mask_rt[:, 0], rollouts, **rules)
     step_rt = group_normalise(
         returns_rt,
         jnp.where(mask_rt, batch.context, -1),
@@ -96,7 +95,7 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
         breakthrough=breakthrough_rt,
         rubric=rubric_rt,
         returns=returns_rt,
-        diagnostics=diagnose(batch)
+        diagnostics=diagnose_contexts(batch)
         | {
             "foundational_mean": masked_mean(foundational_rt, mask_rt),
             "breakthrough_mean": masked_mean(breakthrough_rt, mask_rt),

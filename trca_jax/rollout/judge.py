@@ -45,7 +45,7 @@ def credit_batch(
             r_env[r, t], valid[r, t] = step.reward, step.action is not None
         if length[r]:
             paths[r].append((episode.group, fields(adapter) if context == "fields" else episode.steps[-1].after))
-    here, following = _context_ids(paths, T)
+    here, following = context_ids(paths, T)
     symbols = judge.symbols()
     bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], benchmark.library, symbols)
     judgement, bound = judge(encode_facts(facts, benchmark.library, symbols, T), bindings)
@@ -63,7 +63,7 @@ def credit_batch(
     )
 
 
-def _context_ids(paths: Sequence[Sequence[Hashable]], T: int) -> tuple[np.ndarray, np.ndarray]:
+def context_ids(paths: Sequence[Sequence[Hashable]], T: int) -> tuple[np.ndarray, np.ndarray]:
     """Dense ids [R, T] of the contexts before and after every step. Contexts that an action was taken in come first, so
     that their ids stay below R·T whatever the last contexts are."""
     ids: dict[Hashable, int] = {}
