@@ -58,6 +58,7 @@ def get_config() -> ConfigDict:
     c.ppo.micro_rows = 8
     c.ppo.critic_lr = 1e-3  # methods with a critic
     c.ppo.value_clip = 0.5
+    c.ppo.malformed = "response"  # or none: the loss tokens of an answer without an action
     c.ppo.tokens = "method"  # action, response, or what the method is defined with
 
     c.signals = ConfigDict()

@@ -18,11 +18,14 @@ from trca_jax.credit.types import Credit, CreditBatch, outcome_credit
 @dataclass(frozen=True, kw_only=True)
 class GiGPOSettings:
     """gamma: discount a step. omega: weight of the step part. norm: of both parts, divide by the std or only subtract
-    the mean. stat_unit, invalid_penalty, eps: as in `GRPOSettings`; the penalty also enters the step's own return."""
+    the mean. similarity: how `context` was made, 0 from equal observations, else by `similar_groups` with this
+    threshold (0.9 for search). stat_unit, invalid_penalty, eps: as in `GRPOSettings`; the penalty also enters the
+    step's own return."""
 
     gamma: float = 0.95
     omega: float = 1.0
     norm: Literal["mean_std", "mean"] = "mean_std"
+    similarity: float = 0.0
     stat_unit: Literal["row", "trajectory"] = "row"
     invalid_penalty: float = 0.0
     eps: float = 1e-6
@@ -30,6 +33,7 @@ class GiGPOSettings:
     def __post_init__(self):
         check_number("gamma", self.gamma, 0, 1)
         check_number("omega", self.omega)
+        check_number("similarity", self.similarity, 0, 1)
         check_choice("norm", self.norm, ("mean_std", "mean"))
         check_choice("stat_unit", self.stat_unit, ("row", "trajectory"))
         check_number("invalid_penalty", self.invalid_penalty)

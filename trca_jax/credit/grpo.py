@@ -17,22 +17,25 @@ class GRPOSettings:
     """stat_unit: what counts once in the statistics of a task, every step ('row', so long rollouts weigh more, as the
     public code does) or every rollout ('trajectory'). norm: divide by the std or only subtract the mean.
     invalid_penalty: taken off the score of a step whose action could not be parsed; 0 here for a like comparison of
-    methods, 0.1 in the public code. eps: added to the std."""
+    methods, 0.1 in the public code. singleton: what a task of one unit gives, its raw score or zero. eps: added to the
+    std."""
 
     stat_unit: Literal["row", "trajectory"] = "row"
     norm: Literal["mean_std", "mean"] = "mean_std"
     invalid_penalty: float = 0.0
+    singleton: Literal["raw", "zero"] = "raw"
     eps: float = 1e-6
 
     def __post_init__(self):
         check_choice("stat_unit", self.stat_unit, ("row", "trajectory"))
         check_choice("norm", self.norm, ("mean_std", "mean"))
         check_number("invalid_penalty", self.invalid_penalty)
+        check_choice("singleton", self.singleton, ("raw", "zero"))
         check_number("eps", self.eps)
 
 
 def grpo(batch: CreditBatch, settings: GRPOSettings) -> Credit:
-    """A[r,t] = (s − mean_task)/(std_task + eps), s = Σ_t r_env − penalty; a task of one step keeps its raw score.
+    """A[r,t] = (s − mean_task)/(std_task + eps), s = Σ_t r_env − penalty; a task of one step: as `singleton` says.
 
     batch: see `CreditBatch`; reads r_env, length, group and valid. Source: methods 2.3 and 3.3.
     """
@@ -46,7 +49,7 @@ def grpo(batch: CreditBatch, settings: GRPOSettings) -> Credit:
         ddof=1,
         eps=settings.eps,
         use_std=settings.norm == "mean_std",
-        singleton="raw",
+        singleton=settings.singleton,
     )
     advantage_rt = keep(advantage_rt, mask_rt)
     return outcome_credit(advantage_rt, masked_mean(advantage_rt, mask_rt, axis=1), scores_rt, diagnose(batch))

@@ -117,13 +117,17 @@ def group_normalise(
 
 
 def leave_one_out(
-    x: Float[Array, "..."], ids: Int[Array, "..."], weights: Shaped[Array, "..."], num_segments: int
+    x: Float[Array, "..."],
+    ids: Int[Array, "..."],
+    weights: Shaped[Array, "..."],
+    num_segments: int,
+    singleton: Literal["zero", "raw"] = "raw",
 ) -> Float[Array, "..."]:
-    """Distance to the mean of the others: y = (x − mean_s)·n_s/(n_s−1); a group of one gives x itself.
+    """Distance to the mean of the others: y = (x − mean_s)·n_s/(n_s−1); a group of one gives x itself, or zero.
 
     Arguments and the exact 0 of equal values as in `group_normalise` without std. Source: methods 3.2.
     """
-    g = _group(x, ids, weights, num_segments, singleton="raw")
+    g = _group(x, ids, weights, num_segments, singleton)
     scale = jnp.where(g.count == 1, 1, g.count / jnp.maximum(g.count - 1, 1))
     return (g.deviation * scale[g.bin][:, None]).reshape(jnp.shape(x))
 

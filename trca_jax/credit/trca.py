@@ -22,9 +22,9 @@ class TRCASettings:
 
     lam: share of the breakthrough reward. gamma: discount a step. evidence, invalidity, execution: budgets, shared by
     the items of a category or given to each item (budget_mode). terminal_scale: multiplies r_env in the return.
-    episode_value: A_E compares the outcome, or the undiscounted sum of all rewards. norm: divide by the std or only
-    subtract the mean. ddof, eps: of every std. invalid_penalty: taken off the return of a step whose action could not
-    be parsed.
+    episode_value: A_E compares the outcome (success), the score (Σ_t r_env) or the sum of all rewards. norm: divide by
+    the std or only subtract the mean. ddof, eps: of every std. invalid_penalty: taken off the return of a step whose
+    action could not be parsed.
     """
 
     lam: float = 0.8
@@ -34,7 +34,7 @@ class TRCASettings:
     execution: float = 1.0
     budget_mode: Literal["category", "item"] = "category"
     terminal_scale: float = 1.0
-    episode_value: Literal["outcome", "return"] = "outcome"
+    episode_value: Literal["outcome", "score", "return"] = "outcome"
     norm: Literal["mean_std", "mean"] = "mean_std"
     ddof: int = 1
     eps: float = 1e-6
@@ -46,7 +46,7 @@ class TRCASettings:
         for name in ("evidence", "invalidity", "execution", "terminal_scale", "eps", "invalid_penalty"):
             check_number(name, getattr(self, name))
         check_choice("budget_mode", self.budget_mode, ("category", "item"))
-        check_choice("episode_value", self.episode_value, ("outcome", "return"))
+        check_choice("episode_value", self.episode_value, ("outcome", "score", "return"))
         check_choice("norm", self.norm, ("mean_std", "mean"))
         check_choice("ddof", self.ddof, (0, 1))
 
@@ -78,7 +78,11 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
     returns_rt = returns_rt - penalty(batch, mask_rt, settings.invalid_penalty)
 
     rules = {"ddof": settings.ddof, "eps": settings.eps, "use_std": settings.norm == "mean_std"}
-    value_r = batch.outcome if settings.episode_value == "outcome" else total_rt.sum(axis=1)
+    value_r = {
+        "outcome": batch.outcome,
+        "score": keep(batch.r_env, mask_rt).sum(axis=1),
+        "return": total_rt.sum(axis=1),
+    }[settings.episode_value]
     episode_r = group_normalise(value_r, task_ids(batch, mask_rt), mask_rt[:, 0], rollouts, **rules)
     step_rt = group_normalise(
         returns_rt,

@@ -154,10 +154,18 @@ class Trainer:
         lap("collect")
         display.phase("judging")
         batch = credit_batch(
-            episodes, self._world.benchmark, self._world.judge, max_steps=c.env.max_steps, context=self._method.context
+            episodes,
+            self._world.benchmark,
+            self._world.judge,
+            max_steps=c.env.max_steps,
+            context=self._method.context,
+            similarity=c.credit[c.method].get("similarity", 0.0),
         )
         lap("judge")
-        rows = pack(episodes, max_steps=c.env.max_steps, multiple=c.ppo.minibatches * c.ppo.micro_rows)
+        rows = pack(
+            episodes, max_steps=c.env.max_steps, multiple=c.ppo.minibatches * c.ppo.micro_rows,
+            malformed=c.ppo.malformed,
+        )  # fmt: skip
         lap("pack")
         batch = self._signals(self.state, self._reference, episodes, rows, batch)
         lap("signals")

@@ -9,17 +9,20 @@ import numpy as np
 from trca_jax.credit.types import CreditBatch
 from trca_jax.envs.base import Adapter, Benchmark
 from trca_jax.rollout.episode import Episode
+from trca_jax.rollout.similarity import similar_groups
 from trca_jax.rubrics.language import Judge
 from trca_jax.rubrics.schema import encode_bindings, encode_facts
 
 
 def credit_batch(
-    episodes: Sequence[Episode], benchmark: Benchmark, judge: Judge, *, max_steps: int, context: str = "fields"
-) -> CreditBatch:
+    episodes: Sequence[Episode], benchmark: Benchmark, judge: Judge, *, max_steps: int, context: str = "fields",
+    similarity: float = 0.0,
+) -> CreditBatch:  # fmt: skip
     """The arrays that credit methods read; R = len(episodes), T = max_steps.
 
     context: 'fields' numbers decision contexts by the rubric's context fields (TRCA), 'observation' by the exact text
-    before the action (GiGPO and its kin). An episode that failed has length 0. Only observable text is read.
+    before the action (GiGPO and its kin), similarity above 0 by groups of similar texts (`similar_groups`). An episode
+    that failed has length 0. Only observable text is read.
     Raises ValueError for an unknown context and for an episode of more than max_steps steps.
     """
     if context not in ("fields", "observation"):
@@ -45,6 +48,8 @@ def credit_batch(
             r_env[r, t], valid[r, t] = step.reward, step.action is not None
         if length[r]:
             paths[r].append((episode.group, fields(adapter) if context == "fields" else episode.steps[-1].after))
+    if context == "observation" and similarity:
+        paths = _similar_paths(paths, similarity)
     here, following = context_ids(paths, T)
     symbols = judge.symbols()
     bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], benchmark.library, symbols)
@@ -61,6 +66,16 @@ def credit_batch(
         next_context=following,
         valid=valid,
     )
+
+
+def _similar_paths(paths: Sequence[Sequence[tuple[int, str]]], threshold: float) -> list[list[Hashable]]:
+    """(task, text) to (task, group of similar texts), the texts of a task in the order of its rollouts."""
+    texts: dict[int, list[str]] = {}
+    for path in paths:
+        for task, text in path:
+            texts.setdefault(task, []).append(text)
+    groups = {task: iter(similar_groups(own, threshold)) for task, own in texts.items()}
+    return [[(task, next(groups[task])) for task, _ in path] for path in paths]
 
 
 def context_ids(paths: Sequence[Sequence[Hashable]], T: int) -> tuple[np.ndarray, np.ndarray]:

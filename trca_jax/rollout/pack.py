@@ -35,12 +35,17 @@ class TokenBatch:
     allowed: np.ndarray | None
 
 
-def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> TokenBatch:
+def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1, malformed: str = "response") -> TokenBatch:
     """One row an episode (append layout) or a step (stepwise layout); failed episodes give none.
 
-    The row count is rounded up to `multiple` with empty rows, the length up to a bucket, so few shapes occur.
-    Raises ValueError for a row longer than the largest bucket and for an episode of more than max_steps steps.
+    The row count is rounded up with empty rows to `multiple` times 1, 2, 3, 4, 6, 8, 12, 16, …, and the length to a
+    bucket, so few shapes occur.
+    malformed: which tokens of an answer without an action count as its action, the whole 'response' or 'none'.
+    Raises ValueError for another word there, for a row longer than the largest bucket and for an episode of more than
+    max_steps steps.
     """
+    if malformed not in ("response", "none"):
+        raise ValueError(f"malformed {malformed!r} is unknown, expected 'response' or 'none'")
     rows = []
     for r, episode in enumerate(episodes):
         if episode.failure:
@@ -51,7 +56,7 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> T
         rows += [steps] if episode.layout == "append" else [[step] for step in steps]
     rows = [row for row in rows if row]
     sizes = [sum(len(s.prompt_ids) + len(s.response_ids) for _, s in row) for row in rows]
-    count = max(-(-len(rows) // multiple), 1) * multiple
+    count = multiple * _steps(-(-len(rows) // multiple))
     length = bucket(max(sizes, default=1), ROW_LENGTHS, "tokens of a row")
     shape = (count, length)
     constrained = any(step.allowed is not None for row in rows for _, step in row)
@@ -75,7 +80,8 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> T
             batch.tokens[b, start:stop] = step.response_ids
             batch.behaviour_logp[b, start:stop] = step.behaviour_logp
             batch.response_mask[b, start:stop] = True
-            first, last = step.action_span if step.action is not None else (0, stop - start)
+            whole = (0, stop - start) if malformed == "response" else (0, 0)
+            first, last = step.action_span if step.action is not None else whole
             batch.action_mask[b, start + first : start + last] = True
             batch.transition[b, start:stop] = index
             batch.place[b, start:stop] = np.arange(stop - start)
@@ -84,3 +90,9 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1) -> T
             at = stop
         batch.segment_ids[b, :at] = 1
     return batch
+
+
+def _steps(count: int) -> int:
+    """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24, …: at most a third is padding, and few different numbers occur."""
+    power = 1 << max(count - 1, 0).bit_length()
+    return 3 * power // 4 if power >= 4 and count <= 3 * power // 4 else power
