@@ -41,10 +41,7 @@ def test_a_threshold_out_of_range_is_refused(threshold):
 
 
 def played(group, *texts):
-    steps = [
-        Step([1], [2], [0.0], None, "wait", (0, 1), before, (), after)
-        for before, after in pairwise(texts)
-    ]
+    steps = [Step([1], [2], [0.0], None, "wait", (0, 1), before, (), after) for before, after in pairwise(texts)]
     return Episode(task("a"), group, "append", texts[0], steps)
 
 

@@ -59,7 +59,7 @@ def load_games(
 
     source: "generated", a folder (ALFWORLD_DATA, or json_2.1.1 itself), or an archive (.jsonl.xz). split: train,
     valid_seen or valid_unseen; an archive has valid_train too. task_types: only these of TASK_TYPES. count: how many,
-    drawn with `seed` as evenly over the types as they allow; by default all (generated: 240 train, 60 other games).
+    drawn with `seed` as evenly over the types as they allow; by default all (generated: 240 train, 120 other games).
     Raises ValueError on a source that is missing, broken or holds too few games.
     """
     kinds = tuple(TASK_TYPES if task_types is None else task_types)
@@ -70,7 +70,7 @@ def load_games(
     if source == "generated":
         from trca_jax.envs.alfworld.generator import VERSION, generate
 
-        count = count or (240 if split == "train" else 60)
+        count = count or (240 if split == "train" else 120)
         found = sorted(generate(split, kinds, count, seed), key=lambda item: item[0])
         name = f"generator version {VERSION}, seed {seed}"
     else:
