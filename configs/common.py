@@ -77,11 +77,14 @@ def get_config() -> ConfigDict:
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is
-    c.warmstart.episodes = 9600
-    # One phase after another: (part of the steps, share of moves that follow the scripted searcher; the rest wander).
-    # The middle ones teach what a good move is, the last one how rarely it is made.
-    c.warmstart.phases = ((0.45, 0.25), (0.255, 0.6), (0.255, 0.9), (0.04, 0.36))
-    c.warmstart.rows = 32
-    c.warmstart.lr = 3e-3
-    c.warmstart.observation_weight = 0.5
+    # One phase after another: part of the steps, share of moves that follow the scripted searcher (the rest wander),
+    # demonstrations, rows of a step, peak rate. The middle ones teach what a good move is, the last one how rarely it
+    # is made.
+    c.warmstart.phases = (
+        (0.45, 0.25, 9600, 32, 3e-3),
+        (0.255, 0.6, 9600, 32, 3e-3),
+        (0.255, 0.9, 12800, 64, 3e-3),
+        (0.04, 0.36, 2048, 32, 1.5e-3),
+    )
+    c.warmstart.observation_weight = 0.4
     return c

@@ -80,7 +80,7 @@ def check_config(c: ConfigDict) -> None:
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
         "agent.max_new": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1, "ppo.warmup": 0,
         "eval.games": 0, "eval.repeats": 1, "eval.every": 0, "checkpoint.every": 1, "checkpoint.keep": 1,
-        "warmstart.steps": 0, "warmstart.episodes": 1, "warmstart.rows": 1, "seed": 0,
+        "warmstart.steps": 0, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
         if (value := _field(c, name)) < low:
@@ -95,7 +95,7 @@ def check_config(c: ConfigDict) -> None:
             f"config.agent.max_new = {c.agent.max_new} must be below the longest row, {max(c.agent.buckets.slots)} "
             "(agent.buckets.slots)"
         )
-    if c.group_size == 1 and c.method in ("trca", "grpo", "rloo", "gigpo"):
+    if c.group_size == 1 and "token_values" not in credit.METHODS[c.method].needs:
         raise ValueError(f"config.group_size = 1: {c.method} compares the rollouts of a task, so it needs at least 2")
     credit.make(c.method, **c.credit[c.method])
     ppo_settings(c)

@@ -18,9 +18,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from launch.command import console, parse_flags, run
+from trca_jax.envs.registry import make_benchmark
 from trca_jax.evaluation.report import learning_curve, wilson
-from trca_jax.learner.metrics import read_metrics
+from trca_jax.learner.metrics import funnel, read_metrics
 from trca_jax.learner.record import read_run
+from trca_jax.rubrics.language import Judge
 
 _OUT = flags.DEFINE_string("out", "comparison.png", "Where the picture goes; the figures go beside it as .json.")
 _SAME = ("training", "evaluation", "rubric", "weights")
@@ -111,7 +113,8 @@ def main() -> int:
                     f"rollouts, after about {needed:,.0f}: {needed / max(best['rollouts'], 1):.0%}"
                 )
     out = Path(_OUT.value)
-    learning_curve(out, curves, points)
+    library = make_benchmark(read_run(folders[0])["config"]["env"]["name"]).library
+    learning_curve(out, curves, points, funnel(Judge(library)))
     out.with_suffix(".json").write_text(json.dumps({"held_out": points, "training": curves}, indent=1))
     console.print(f"picture {out}, figures {out.with_suffix('.json')}")
     return 0

@@ -66,13 +66,13 @@ def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say:
     codec = make_codec(config.agent, tokenizer)
     size = tiny(len(tokenizer))
     params, won = init_params(size, jax.random.key(config.seed)), []
-    for phase, (part, share) in enumerate(w.phases):
-        episodes = _play(config, world, tasks, codec, share, seed=config.seed + phase * w.episodes)
+    for phase, (part, share, count, rows, lr) in enumerate(w.phases):
+        episodes = _play(config, world, tasks, codec, share, count, seed=config.seed + phase * 1_000_000)
         won.append(sum(episode.won for episode in episodes) / len(episodes))
         say(f"{len(episodes)} demonstrations, {won[-1]:.1%} of them successful")
-        settings = WarmstartSettings(max(round(part * w.steps), 1), w.rows, w.lr, w.observation_weight)
+        settings = WarmstartSettings(max(round(part * w.steps), 1), rows, lr, w.observation_weight)
         params = warm_start(
-            size, params, batches(episodes, w.rows, config.env.max_steps, config.seed), settings,
+            size, params, batches(episodes, rows, config.env.max_steps, config.seed), settings,
             lambda i, action, loss: say(f"phase {phase} step {i}: action loss {action:.3f}, loss {loss:.3f}"),  # noqa: B023
         )  # fmt: skip
     write_model(out, size, params)
@@ -82,10 +82,12 @@ def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say:
     write_json(out / "warmstart.json", json.loads(json.dumps(record, default=list)))
 
 
-def _play(config: ConfigDict, world: World, tasks: TaskSet, codec: Codec, share: float, seed: int) -> list[Episode]:
-    """config.warmstart.episodes demonstrations, eight of a game in a row, as they share what has been loaded."""
+def _play(
+    config: ConfigDict, world: World, tasks: TaskSet, codec: Codec, share: float, count: int, seed: int
+) -> list[Episode]:
+    """So many demonstrations, eight of a game in a row, as they share what has been loaded."""
     episodes: list[Episode] = []
-    while len(episodes) < config.warmstart.episodes:
+    while len(episodes) < count:
         first = len(episodes)
         chosen = [tasks.tasks[i // 8 % len(tasks)] for i in range(first, first + world.pool.slots)]
         episodes += demonstrate(

@@ -23,8 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Attempting to set identical:UserWarning"),  # the curve of no iteration
 ]
 SETTINGS = {
-    "warmstart__steps": 80, "warmstart__episodes": 16, "warmstart__rows": 8, "warmstart__lr": 0.01,
-    "warmstart__phases": ((0.5, 0.3), (0.5, 1.0)),
+    "warmstart__steps": 80, "warmstart__phases": ((0.5, 0.3, 16, 8, 0.01), (0.5, 1.0, 16, 8, 0.01)),
 }  # fmt: skip
 
 
@@ -68,7 +67,7 @@ def test_the_loss_falls_and_the_record_says_how_it_was_made(started):
     record = json.loads((folder / "start" / "warmstart.json").read_text())
     run = json.loads((folder / "run.json").read_text())
     assert record["games"] == run["training"]
-    assert record["warmstart"]["steps"] == 80 and record["warmstart"]["phases"] == [[0.5, 0.3], [0.5, 1.0]]
+    assert record["warmstart"]["steps"] == 80 and record["warmstart"]["phases"][1] == [0.5, 1.0, 16, 8, 0.01]
     wandering, plan = record["demonstrations_won"]
     assert wandering < plan  # in five steps
     assert record["versions"] == versions()
