@@ -12,7 +12,7 @@ import numpy as np
 import optax
 
 from trca_jax.learner.state import TrainState, new_state
-from trca_jax.learner.update import batch_logp
+from trca_jax.learner.update import accumulate, apply_gradient, batch_logp
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.pack import TokenBatch, pack
@@ -62,25 +62,19 @@ def warm_start(
         real = (batch.segment_ids > 0) & (jnp.arange(logp.shape[1]) > 0)
         weight = jnp.where(batch.response_mask, 1.0, s.observation_weight) * real
         action = jnp.sum(-logp * batch.response_mask) / jnp.maximum(batch.response_mask.sum(), 1)
-        return jnp.sum(-logp * weight) / jnp.maximum(weight.sum(), 1), action
+        loss = jnp.sum(-logp * weight) / jnp.maximum(weight.sum(), 1)
+        return loss, {"loss": loss, "action": action}
 
     @jax.jit
     def step(state: TrainState, batch: TokenBatch):
-        micro = jax.tree.map(lambda x: x.reshape(-1, math.gcd(8, x.shape[0]), *x.shape[1:]), batch)
-
-        def accumulate(carry, rows):
-            return jax.tree.map(jnp.add, carry, jax.value_and_grad(loss_fn, has_aux=True)(state.params, rows)), None
-
-        zero = ((jnp.zeros(()), jnp.zeros(())), jax.tree.map(jnp.zeros_like, state.params))
-        ((loss, action), grads), _ = jax.lax.scan(accumulate, zero, micro)
-        parts = jax.tree.leaves(micro)[0].shape[0]
-        loss, action, grads = jax.tree.map(lambda x: x / parts, (loss, action, grads))
-        changes, opt_state = tx.update(grads, state.opt_state, state.params)
-        return TrainState(optax.apply_updates(state.params, changes), opt_state, state.updates + 1), loss, action
+        rows = len(batch.tokens)
+        micro = math.gcd(8, rows)
+        grads, losses = jax.tree.map(lambda x: x * micro / rows, accumulate(loss_fn, state.params, batch, micro))
+        return apply_gradient(tx, state, grads), losses
 
     state = new_state(params, tx)
     for i, batch in zip(range(s.steps), data, strict=False):
-        state, loss, action = step(state, batch)
+        state, losses = step(state, batch)
         if i % 20 == 19 or i + 1 == s.steps:
-            report(i + 1, float(action), float(loss))
+            report(i + 1, float(losses["action"]), float(losses["loss"]))
     return state.params
