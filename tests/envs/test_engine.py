@@ -38,6 +38,8 @@ def changed(task, **parts):
 @pytest.fixture(scope="session")
 def stock(tmp_path_factory):
     """TextWorld's PddlEnv with ALFWorld's names: the engine as it is shipped."""
+    if sys.version_info >= (3, 13):
+        pytest.skip("TextWorld's own engine does not run under Python 3.13; ours was not compared with it")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ALFWORLD_DATA", str(tmp_path_factory.mktemp("alfworld")))
         patch.setattr(sys, "argv", sys.argv)
