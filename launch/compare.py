@@ -1,6 +1,6 @@
 """Compares runs: held-out success of every method against sampled rollouts, over its seeds; a table and a picture.
 
-python launch/compare.py RUN [RUN ...] [--out=comparison.png]
+python launch/compare.py RUN [RUN ...] [--picture=comparison.png]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trca_jax.learner.metrics import funnel, read_metrics
 from trca_jax.learner.record import read_run
 from trca_jax.rubrics.language import Judge
 
-_OUT = flags.DEFINE_string("out", "comparison.png", "Where the picture goes; the figures go beside it as .json.")
+_PICTURE = flags.DEFINE_string("picture", "comparison.png", "Where the picture goes; the figures go beside it as .json.")
 _SAME = ("training", "evaluation", "rubric", "weights")
 
 
@@ -112,7 +112,7 @@ def main() -> int:
                     f"{other} reaches the best of {method}, {100 * best['success']:.1f} % at {best['rollouts']:,} "
                     f"rollouts, after about {needed:,.0f}: {needed / max(best['rollouts'], 1):.0%}"
                 )
-    out = Path(_OUT.value)
+    out = Path(_PICTURE.value)
     library = make_benchmark(read_run(folders[0])["config"]["env"]["name"]).library
     learning_curve(out, curves, points, funnel(Judge(library)))
     out.with_suffix(".json").write_text(json.dumps({"held_out": points, "training": curves}, indent=1))
