@@ -24,7 +24,7 @@ from trca_jax.learner.metrics import funnel, read_metrics
 from trca_jax.learner.record import read_run
 from trca_jax.rubrics.language import Judge
 
-_PICTURE = flags.DEFINE_string("picture", "comparison.png", "Where the picture goes; the figures go beside it as .json.")
+_PICTURE = flags.DEFINE_string("picture", "comparison.png", "Of the picture; the figures go beside it as .json.")
 _SAME = ("training", "evaluation", "rubric", "weights")
 
 

@@ -98,7 +98,7 @@ def trca(batch, lam=0.8, gamma=0.95, budget=(1, 1, 1), scale=1.0, penalty=0.0, p
         compared[r] = sum(rewards) if total else batch.outcome[r]
         for t, g in enumerate(discounted(rewards, gamma)):
             returns[r, t] = g - penalty * (1 - batch.valid[r][t])
-    contexts = [batch.context[place] for place in returns]
+    contexts = [batch.context[r][t] for r, t in returns]
     episode = dict(zip(compared, standardise(list(compared.values()), [batch.group[r] for r in compared]), strict=True))
     step = standardise(list(returns.values()), contexts)
     return {place: episode[place[0]] + s for place, s in zip(returns, step, strict=True)}
@@ -128,7 +128,7 @@ def gigpo(batch, gamma=0.95, omega=1.0, penalty=0.0):
     for r, length in enumerate(batch.length):
         for t, g in enumerate(discounted(list(batch.r_env[r][:length]), gamma)):
             returns[r, t] = g - penalty * (1 - batch.valid[r][t])
-    step = standardise(list(returns.values()), [batch.context[place] for place in returns])
+    step = standardise(list(returns.values()), [batch.context[r][t] for r, t in returns])
     episode = grpo(batch, penalty)
     return {place: episode[place] + omega * s for place, s in zip(returns, step, strict=True)}
 
@@ -157,7 +157,7 @@ def graphgpo(batch, penalty=0.0, gamma=0.1, scale=10.0, normalize=False):
         here, there = (distance.get(node, 1 + farthest[batch.group[r]]) for node in ends(r, t))
         power = there - here + 1 if normalize else there
         returns[r, t] = scale * gamma**power - penalty * (1 - batch.valid[r][t])
-    step = standardise(list(returns.values()), [batch.context[place] for place in returns])
+    step = standardise(list(returns.values()), [batch.context[r][t] for r, t in returns])
     episode = grpo(batch, penalty)
     return {place: episode[place] + s for place, s in zip(returns, step, strict=True)}
 

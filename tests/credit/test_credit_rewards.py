@@ -22,7 +22,7 @@ def rubric(judgement, category, bound):
     covered = rewards.coverage(judgement * bound)
     return (
         rewards.foundational_reward(judgement, weight),
-        rewards.breakthrough_reward(covered, weight),
+        rewards.breakthrough_reward(judgement, weight),
         rewards.potential(covered, weight),
         weight,
     )
@@ -39,7 +39,7 @@ def test_rewards_by_hand():
     assert covered.tolist() == [[1, 0, 0, 0, 1], [1, 0, 1, 0, 1], [1, 1, 1, 1, 1]]
     assert rewards.foundational_reward(judgement, weight).tolist() == [0.5, -0.5, 2.0]
     assert rewards.potential(covered, weight).tolist() == [0.5, 0.5, 2.0]
-    assert rewards.breakthrough_reward(covered, weight).tolist() == [0.5, 0.0, 1.5]
+    assert rewards.breakthrough_reward(judgement, weight).tolist() == [0.5, 0.0, 1.5]
     fused = rewards.fuse(np.array([0.5, -0.5, 2.0]), np.array([0.5, 0.0, 1.5]), 0.8)
     np.testing.assert_allclose(fused, [0.5, -0.1, 1.6], rtol=1e-6)
 

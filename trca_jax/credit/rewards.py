@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
@@ -31,14 +30,15 @@ def item_weights(
     return weight
 
 
-def foundational_reward(judgement: Float[Array, "... T J"], weight: Float[Array, "... J"]) -> Float[Array, "... T"]:
+def foundational_reward(judgement: Shaped[Array, "... T J"], weight: Float[Array, "... J"]) -> Float[Array, "... T"]:
     """r_F,t = Σ_j w_j·O_t,j: what the transition earns whenever it happens, repeated or not. Source: methods 10.2."""
-    return jnp.einsum("...tj,...j->...t", judgement, weight)
+    return jnp.einsum("...tj,...j->...t", jnp.asarray(judgement, weight.dtype), weight)
 
 
-def coverage(judgement: Float[Array, "... T J"]) -> Float[Array, "... T J"]:
+def coverage(judgement: Shaped[Array, "... T J"]) -> Float[Array, "... T J"]:
     """C_t,j = max_{k≤t} O_k,j: the item has fired so far. Source: methods 10.2."""
-    return jax.lax.cummax(judgement, axis=judgement.ndim - 2)
+    steps, first = _first(judgement)
+    return jnp.where(steps >= first, 1.0, 0.0)
 
 
 def potential(covered: Float[Array, "... T J"], weight: Float[Array, "... J"]) -> Float[Array, "... T"]:
@@ -46,12 +46,22 @@ def potential(covered: Float[Array, "... T J"], weight: Float[Array, "... J"]) -
     return jnp.einsum("...tj,...j->...t", covered, jnp.maximum(weight, 0))
 
 
-def breakthrough_reward(covered: Float[Array, "... T J"], weight: Float[Array, "... J"]) -> Float[Array, "... T"]:
+def breakthrough_reward(judgement: Shaped[Array, "... T J"], weight: Float[Array, "... J"]) -> Float[Array, "... T"]:
     """r_B,t = Φ_t − Φ_{t−1} with Φ_{−1} = 0: what the transition covers for the first time.
 
-    Summed over the differences of C, so a step without new coverage gives exactly 0. Source: methods 10.2.
+    Summed over the items that fire for the first time, so a step without new coverage gives exactly 0.
+    Source: methods 10.2.
     """
-    return potential(jnp.diff(covered, axis=-2, prepend=jnp.zeros_like(covered[..., :1, :])), weight)
+    steps, first = _first(judgement)
+    return potential(jnp.where(steps == first, 1.0, 0.0), weight)
+
+
+def _first(judgement: Shaped[Array, "... T J"]):
+    """The steps [T, 1], and the first one at which each item fires [..., 1, J], T if it never does."""
+    judgement = jnp.asarray(judgement)
+    count = judgement.shape[-2]
+    steps = jnp.arange(count)[:, None]
+    return steps, jnp.where(judgement > 0, steps, count).min(axis=-2, keepdims=True)  # several times a cummax's speed
 
 
 def fuse(foundational: Float[Array, "... T"], breakthrough: Float[Array, "... T"], lam: float) -> Float[Array, "... T"]:

@@ -70,7 +70,7 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
         per_item=settings.budget_mode == "item",
     )
     foundational_rt = rewards.foundational_reward(judgement_rtj, weight_rj)
-    breakthrough_rt = rewards.breakthrough_reward(rewards.coverage(judgement_rtj), weight_rj)
+    breakthrough_rt = rewards.breakthrough_reward(judgement_rtj, weight_rj)
     rubric_rt = rewards.fuse(foundational_rt, breakthrough_rt, settings.lam)
 
     total_rt = settings.terminal_scale * keep(batch.r_env, mask_rt) + rubric_rt
