@@ -49,7 +49,7 @@ def test_beside_a_terminal_it_is_one_line_an_iteration():
         "iteration 2/3 | success 25.0%, mean of 5 15.0%, first 5 15.0% | groups 50% all failed"
         " | transitions 12.5% useful, 100.0% valid | reward r_F 0.40, r_B 0.25 | episode 22.5 steps, 1 failed to run"
         " | policy entropy 0.90, KL 0.0031, clipped 4.0%, gradient 0.80"
-        " | seconds 20.0, collect 12.0, judge 0.1, credit 0.0, pack 0.1, update 8.0",
+        " | seconds 20.0, collect 12.0, judge 0.1, pack 0.1, credit 0.0, update 8.0",
     ]
 
 

@@ -167,8 +167,9 @@ class Trainer:
             malformed=c.ppo.malformed,
         )  # fmt: skip
         lap("pack")
-        batch = self._signals(self.state, self._reference, episodes, rows, batch)
-        lap("signals")
+        if self._signals.needed:
+            batch = self._signals(self.state, self._reference, episodes, rows, batch)
+            lap("signals")
         assigned = jax.device_get(self._credit(batch))
         lap("credit")
         metrics = rollout_metrics(episodes, batch, assigned, self._world.judge.items)

@@ -185,7 +185,8 @@ def gold_branches(
 class Signals:
     """Fills in the signals that a method needs beyond the judged batch.
 
-    hint, lead_in: texts of `hindsight_branches` and `gold_branches`. max_new: tokens of a response at most.
+    hint, lead_in: texts of `hindsight_branches` and `gold_branches`. max_new: tokens of a response at most. needed:
+    whether there is anything to fill in.
     Raises ValueError, before anything is played, if the benchmark cannot give what the method needs.
     """
 
@@ -194,6 +195,7 @@ class Signals:
         hint: str, lead_in: str, temperature: float, max_new: int, batch: int,
     ):  # fmt: skip
         self._needs, self._benchmark, self._codec = method.needs, benchmark, codec
+        self.needed = bool(method.needs & {"gold_logp", "tool", "hindsight_logp", "token_values"})
         self._hint, self._lead_in, self._max_new, self._batch = hint, lead_in, max_new, batch
         self._temperature = temperature
         self._branches = functools.partial(branch_logp, config, temperature=temperature, batch=batch)
