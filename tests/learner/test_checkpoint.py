@@ -46,6 +46,16 @@ def checkpoints(tmp_path):
     checkpoints.close()
 
 
+def test_a_critic_and_its_optimizer_are_restored_too(checkpoints, tmp_path):
+    saved = state_of(updates=2).replace(critic=state_of(seed=5, updates=3))
+    checkpoints.save(1, saved, random_params(TINY, 9))
+    again = Checkpoints(tmp_path, keep=2)
+    state, _ = again.restore(state_of().replace(critic=state_of(seed=6)), random_params(TINY, 1))
+    assert_equal(state, saved)
+    assert_equal(again.policy(random_params(TINY))[1], saved.params)
+    again.close()
+
+
 def test_what_is_restored_is_what_was_saved(checkpoints, tmp_path):
     reference = random_params(TINY, 9)
     assert checkpoints.latest() is None
