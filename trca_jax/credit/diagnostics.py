@@ -15,12 +15,10 @@ def diagnose(batch: CreditBatch) -> dict[str, Float[Array, ""]]:
     rollouts = len(batch.outcome)
     played = jnp.asarray(batch.length) > 0
     task = jnp.where(played, batch.group, rollouts)
-    high, low = (
-        f(jnp.where(played, x, -jnp.inf), task, rollouts + 1)[:-1]
-        for f, x in ((jax.ops.segment_max, batch.outcome), (jax.ops.segment_max, -jnp.asarray(batch.outcome)))
-    )
+    high = jax.ops.segment_max(jnp.where(played, batch.outcome, -jnp.inf), task, rollouts + 1)[:-1]
+    low = jax.ops.segment_min(jnp.where(played, batch.outcome, jnp.inf), task, rollouts + 1)[:-1]
     tasks = group_sizes(batch.group, played, rollouts)
-    return {"outcome_flat": masked_mean(high + low <= 1e-6, tasks > 0)}
+    return {"outcome_flat": masked_mean(high - low <= 1e-6, tasks > 0)}
 
 
 def diagnose_contexts(batch: CreditBatch) -> dict[str, Float[Array, ""]]:

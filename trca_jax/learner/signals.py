@@ -197,7 +197,6 @@ class Signals:
         self._needs, self._benchmark, self._codec = method.needs, benchmark, codec
         self.needed = bool(method.needs & {"gold_logp", "tool", "hindsight_logp", "token_values"})
         self._hint, self._lead_in, self._max_new, self._batch = hint, lead_in, max_new, batch
-        self._temperature = temperature
         self._branches = functools.partial(branch_logp, config, temperature=temperature, batch=batch)
         self._values = jax.jit(functools.partial(token_values, config))
         for signal, missing in (("gold_logp", "gold answers"), ("golden_similarity", "golden documents")):
