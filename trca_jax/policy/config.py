@@ -7,13 +7,16 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from trca_jax.policy.sharding import ShardingRules
+
 
 @dataclass(frozen=True)
 class Qwen2Config:
     """The Qwen2.5 architecture: RMSNorm, RoPE, grouped-query attention with QKV biases, SwiGLU.
 
     dtype is the compute type ("float32" on CPU, "bfloat16" on accelerators); parameters, logits, softmax and RoPE stay
-    in float32. remat recomputes each layer in the backward pass.
+    in float32. remat recomputes each layer in the backward pass. rules: how parameters and activations are laid out on
+    the mesh of the context.
     """
 
     vocab_size: int
@@ -28,6 +31,7 @@ class Qwen2Config:
     tie_embeddings: bool = True
     dtype: str = "float32"
     remat: bool = True
+    rules: ShardingRules = ShardingRules()
 
     def __post_init__(self):
         if self.num_heads % self.num_kv_heads:

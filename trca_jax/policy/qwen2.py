@@ -11,8 +11,10 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from trca_jax.policy.config import Qwen2Config
+from trca_jax.policy.sharding import constrain
 
 # Queries are taken in blocks, so that only the lower triangle of the attention matrix is ever computed.
 _BLOCK = 128
@@ -115,7 +117,7 @@ class Layer(nn.Module):
         gate = _dense(c, c.intermediate_size, ("embed", "mlp"), "gate")(h)
         up = _dense(c, c.intermediate_size, ("embed", "mlp"), "up")(h)
         x += _dense(c, c.hidden_size, ("mlp", "embed"), "down")(nn.silu(gate) * up)
-        return (x, cache), None
+        return (constrain(x, c.rules, "batch", "length", "hidden"), cache), None
 
 
 class Qwen2(nn.Module):
@@ -136,7 +138,7 @@ class Qwen2(nn.Module):
         embedding = self.param("embedding", table, (c.vocab_size, c.hidden_size))
         if not c.tie_embeddings:
             self.param("lm_head", table, (c.vocab_size, c.hidden_size))
-        x = embedding[tokens].astype(c.dtype)
+        x = constrain(embedding[tokens].astype(c.dtype), c.rules, "batch", "length", "hidden")
         layer = Layer if cache is not None or not c.remat else nn.remat(Layer, prevent_cse=False)
         layers = nn.scan(
             layer, variable_axes={"params": 0}, split_rngs={"params": True}, length=c.num_layers,
@@ -144,6 +146,21 @@ class Qwen2(nn.Module):
         )  # fmt: skip
         (x, cache), _ = layers(c, name="layers")((x, cache), jnp.arange(c.num_layers), positions, segment_ids)
         return RMSNorm(c, name="norm")(x), cache
+
+
+def param_shardings(config: Qwen2Config, mesh: Mesh):
+    """Where every parameter lives: a NamedSharding a leaf, by the rules of the config. Raises as `ShardingRules.spec`."""
+    tokens = jax.ShapeDtypeStruct((1, 1), jnp.int32)
+    boxed = jax.eval_shape(Qwen2(config).init, jax.random.key(0), tokens, tokens)["params"]
+    place = lambda names, x: NamedSharding(mesh, config.rules.spec(names, x.shape, dict(mesh.shape)))  # noqa: E731
+    return jax.tree.map(place, nn.get_partition_spec(boxed), nn.unbox(boxed), is_leaf=lambda x: isinstance(x, PartitionSpec))
+
+
+def compute_copy(config: Qwen2Config, params):
+    """The parameters in the type they are computed in. Forward passes with them are equal to those with the originals,
+    as the model rounds to the same type: norms, which it applies in float32, stay as they are."""
+    keep = lambda path: "norm" in jax.tree_util.keystr(path)  # noqa: E731
+    return jax.tree_util.tree_map_with_path(lambda path, x: x if keep(path) else x.astype(config.dtype), params)
 
 
 def init_params(config: Qwen2Config, key: jax.Array):
