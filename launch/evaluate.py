@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import jax
 from absl import flags
 from ml_collections import ConfigDict
 
@@ -16,6 +17,9 @@ from launch.warmstart import read_start
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
 from trca_jax.learner.record import read_run
+from trca_jax.policy.qwen2 import param_shardings
+from trca_jax.policy.replica import Replica
+from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.world import World, make_codec
 
 _RUN = flags.DEFINE_string("run", None, "Folder of a run.")
@@ -46,9 +50,13 @@ def main() -> int:
                     f"has {policy.sha256[:12]} now; put back the model that the run was made with"
                 )
             codec = make_codec(config.agent, policy.tokenizer)
-            collector = world.collector(policy.config, codec, config.agent, config.ppo.temperature)
-            iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(policy.params)
-            evaluator.run(collector, params, folder, iteration, display)
+            mesh = make_mesh(config.mesh)
+            replica = Replica(policy.config, mesh)
+            collector = world.collector(replica.config, codec, config.agent, config.ppo.temperature)
+            start = jax.device_put(policy.params, param_shardings(policy.config, mesh))
+            iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(start)
+            with jax.set_mesh(replica.mesh):
+                evaluator.run(collector, replica(params), folder, iteration, display)
         evaluator.show(folder, iteration)
     return 0
 

@@ -55,7 +55,9 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
         def evaluate(iteration: int, check: Callable[[], None]) -> None:
             evaluations = [r for r in trainer.log.records if r["kind"] == "eval" and r["iteration"] == iteration]
             if not any(map(evaluator.made, evaluations)):
-                record = evaluator.run(trainer.collector, trainer.state.params, folder, iteration, display, check)
+                with jax.set_mesh(trainer.replica.mesh):
+                    params = trainer.sampling_params()
+                    record = evaluator.run(trainer.collector, params, folder, iteration, display, check)
                 trainer.log.write(record)
 
         try:

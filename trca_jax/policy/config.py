@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trca_jax.policy.sharding import ShardingRules
@@ -31,7 +31,7 @@ class Qwen2Config:
     tie_embeddings: bool = True
     dtype: str = "float32"
     remat: bool = True
-    rules: ShardingRules = ShardingRules()
+    rules: ShardingRules = field(default_factory=ShardingRules)
 
     def __post_init__(self):
         if self.num_heads % self.num_kv_heads:

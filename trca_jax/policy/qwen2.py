@@ -149,11 +149,13 @@ class Qwen2(nn.Module):
 
 
 def param_shardings(config: Qwen2Config, mesh: Mesh):
-    """Where every parameter lives: a NamedSharding a leaf, by the rules of the config. Raises as `ShardingRules.spec`."""
+    """Where every parameter lives: a NamedSharding a leaf, by the config's rules. Raises as `ShardingRules.spec`."""
     tokens = jax.ShapeDtypeStruct((1, 1), jnp.int32)
     boxed = jax.eval_shape(Qwen2(config).init, jax.random.key(0), tokens, tokens)["params"]
     place = lambda names, x: NamedSharding(mesh, config.rules.spec(names, x.shape, dict(mesh.shape)))  # noqa: E731
-    return jax.tree.map(place, nn.get_partition_spec(boxed), nn.unbox(boxed), is_leaf=lambda x: isinstance(x, PartitionSpec))
+    return jax.tree.map(
+        place, nn.get_partition_spec(boxed), nn.unbox(boxed), is_leaf=lambda x: isinstance(x, PartitionSpec)
+    )
 
 
 def compute_copy(config: Qwen2Config, params):
@@ -170,5 +172,6 @@ def init_params(config: Qwen2Config, key: jax.Array):
 
 
 def output_embedding(config: Qwen2Config, params) -> jax.Array:
-    """The head's matrix [V, D]."""
-    return params["embedding" if config.tie_embeddings else "lm_head"]
+    """The head's matrix [V, D], in the compute type; whole along D, so that chunks of the head gather it once."""
+    table = params["embedding" if config.tie_embeddings else "lm_head"]
+    return constrain(table.astype(config.dtype), config.rules, "vocab", "hidden")

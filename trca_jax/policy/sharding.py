@@ -1,8 +1,8 @@
 """Where arrays live: the mesh, and one table from the names of array axes to the axes of the mesh.
 
 Mesh axes: data (copies of the weights, each with its own rows), fsdp (rows and weights are both split over it), tp
-(heads, MLP features and vocabulary are split). Weights name their axes where they are made (`policy.qwen2`), activations
-where they are constrained; optimizer moments lie as their parameters do.
+(heads, MLP features and vocabulary are split). Weights name their axes where they are made (`policy.qwen2`),
+activations where they are constrained; optimizer moments lie as their parameters do.
 """
 
 from __future__ import annotations
