@@ -221,7 +221,7 @@ class Trainer:
         with jax.set_mesh(self._mesh):
             metrics |= self._train(rows, batch, assigned)
         lap("update")
-        metrics |= self._throughput(rows, seconds["update"])
+        metrics["speed"] = self._throughput(rows, seconds["update"])
         seconds["total"] = sum(seconds.values())
         rollouts = (self.iteration + 1) * len(tasks)
         return {"rollouts": rollouts, **metrics, "seconds": {k: round(v, 4) for k, v in seconds.items()}}

@@ -138,7 +138,7 @@ class Qwen2(nn.Module):
         embedding = self.param("embedding", table, (c.vocab_size, c.hidden_size))
         if not c.tie_embeddings:
             self.param("lm_head", table, (c.vocab_size, c.hidden_size))
-        x = constrain(embedding[tokens].astype(c.dtype), c.rules, "batch", "length", "hidden")
+        x = constrain(_whole(c, embedding)[tokens], c.rules, "batch", "length", "hidden")
         layer = Layer if cache is not None or not c.remat else nn.remat(Layer, prevent_cse=False)
         layers = nn.scan(
             layer, variable_axes={"params": 0}, split_rngs={"params": True}, length=c.num_layers,
@@ -172,6 +172,10 @@ def init_params(config: Qwen2Config, key: jax.Array):
 
 
 def output_embedding(config: Qwen2Config, params) -> jax.Array:
-    """The head's matrix [V, D], in the compute type; whole along D, so that chunks of the head gather it once."""
-    table = params["embedding" if config.tie_embeddings else "lm_head"]
+    """The head's matrix [V, D], in the compute type."""
+    return _whole(config, params["embedding" if config.tie_embeddings else "lm_head"])
+
+
+def _whole(config: Qwen2Config, table):
+    """[V, D] in the compute type, whole along D: gathered once, not for every chunk of the head or at every token."""
     return constrain(table.astype(config.dtype), config.rules, "vocab", "hidden")
