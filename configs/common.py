@@ -3,6 +3,7 @@
 import dataclasses
 
 from ml_collections import ConfigDict
+from ml_collections.config_dict import placeholder
 
 from trca_jax.credit import METHODS
 
@@ -28,7 +29,8 @@ def get_config() -> ConfigDict:
     c.env.seed = 0  # of the choice of games
     c.env.max_steps = 25
     c.env.workers = 1
-    c.env.deadline_s = 60.0
+    c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
+    c.env.patience_s = 5.0  # that a batch waits for its environments before it plays on without the late ones
 
     c.agent = ConfigDict()
     c.agent.model = ""  # a shipped asset, or a Hugging Face folder
@@ -74,6 +76,9 @@ def get_config() -> ConfigDict:
     c.eval.games = 0  # 0: all there are
     c.eval.repeats = 1
     c.eval.every = 0  # iterations; 0: only before and after
+    c.eval.temperature = placeholder(float)  # 0: the likeliest token; unset: as in training, nothing is compiled twice
+    c.eval.top_p = 1.0  # 1: all tokens
+    c.eval.top_k = 0  # 0: all tokens
 
     c.checkpoint = ConfigDict()
     c.checkpoint.every = 10

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from ml_collections import ConfigDict
@@ -13,6 +15,7 @@ from trca_jax.evaluation.evaluate import evaluate
 from trca_jax.evaluation.report import evaluation_table, wilson
 from trca_jax.learner.display import Display
 from trca_jax.learner.record import write_json
+from trca_jax.policy.decoding import Decoding
 from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.world import World
 
@@ -20,14 +23,18 @@ from trca_jax.rollout.world import World
 class Evaluator:
     """Plays config.eval.games tasks of config.eval.split, each config.eval.repeats times.
 
-    tasks: those tasks. name: its files are `<name>-<iteration>.json`. The answers are sampled at the temperature of
-    training, so that nothing is compiled twice.
+    tasks: those tasks. name: its files are `<name>-<iteration>.json`. Answers are drawn as config.eval says; unless it
+    sets anything they are drawn as in training, so that nothing is compiled twice.
+    Raises ValueError for a way to draw them that there is not.
     """
 
     def __init__(
         self, config: ConfigDict, world: World, preparing: Callable[[int, int], None], name: str = "evaluation"
     ):
         self._config, self._world, self._name = config, world, name
+        e = config.eval
+        temperature = config.ppo.temperature if e.temperature is None else e.temperature
+        self._decoding = Decoding(temperature, e.top_p, e.top_k)
         self.tasks = world.tasks(config.eval.split, config.eval.games, preparing)
 
     def facts(self) -> dict:
@@ -48,7 +55,7 @@ class Evaluator:
             display.turn(turn, live)
 
         episodes = evaluate(
-            collector, params, self.tasks.tasks, slots=self._world.pool.slots, repeats=c.eval.repeats, seed=c.seed,
+            partial(collector, decoding=self._decoding), params, self.tasks.tasks, slots=self._world.pool.slots, repeats=c.eval.repeats, seed=c.seed,
             progress=lambda done, of: display.phase(f"evaluation {done}/{of}"), on_turn=on_turn,
         )  # fmt: skip
         played = [e for e in episodes if not e["failure"]]
@@ -58,6 +65,7 @@ class Evaluator:
             "kind": "eval", "iteration": iteration, "rollouts": iteration * c.tasks * c.group_size,
             "success": won / max(len(played), 1), "low": low, "high": high, "episodes": len(played),
             "failures": len(episodes) - len(played), "split": c.eval.split, "decode": c.agent.decode,
+            **asdict(self._decoding),
         }  # fmt: skip
         write_json(self._file(folder, iteration), {**record, "results": episodes})
         display.message(

@@ -24,7 +24,7 @@ from trca_jax.policy.hf import write_model
 from trca_jax.policy.load import Policy, load_policy
 from trca_jax.policy.qwen2 import init_params
 from trca_jax.policy.tokenizer import word_tokenizer
-from trca_jax.rollout.collect import Codec
+from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.demonstrate import demonstrate
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.world import World, make_codec

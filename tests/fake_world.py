@@ -121,7 +121,7 @@ class World:
 class ShortPrompt:
     """A stepwise prompt of few words that ends inside the tag; it shows the last step."""
 
-    layout, opened, think = "stepwise", True, False
+    layout, opened, think, stops = "stepwise", True, False, ("</action>",)
 
     def first(self, instruction, observation, admissible):
         return f"task {instruction} scene {observation} <action>"

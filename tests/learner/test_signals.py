@@ -16,7 +16,8 @@ from trca_jax.learner.update import token_advantages
 from trca_jax.policy.head import token_logp
 from trca_jax.policy.qwen2 import Qwen2, output_embedding
 from trca_jax.policy.sampler import Buckets
-from trca_jax.rollout.collect import Codec, Collector
+from trca_jax.rollout.codec import Codec
+from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.judge import credit_batch
 from trca_jax.rollout.pack import pack
 from trca_jax.rubrics.language import Judge

@@ -8,13 +8,17 @@ from tiny import TINY
 
 from trca_jax.learner.update import batch_logp
 from trca_jax.policy import sampler as sampler_module
+from trca_jax.policy.decoding import Decoding
 from trca_jax.policy.head import log_softmax, logits
 from trca_jax.policy.qwen2 import Qwen2, output_embedding
 from trca_jax.policy.sampler import Buckets, Sampler, bucket
+from trca_jax.policy.tokens import stop_table
 from trca_jax.rollout.episode import Episode, Step
 from trca_jax.rollout.pack import pack
 
 STOP, NEW, T = 3, 5, 0.8
+STOPS = stop_table([], [], [STOP], TINY.vocab_size)
+DRAWN = Decoding(T)
 BUCKETS = Buckets(chunk=(8, 16), slots=(16, 32, 64), commands=(4,))
 # Shared beginnings, different lengths, one that is nothing but the stop token, one that fills all NEW tokens.
 COMMANDS = [(10, 11, STOP), (10, 11, 12, 13, STOP), (20, STOP), (STOP,)]
@@ -26,10 +30,13 @@ def params(params):
     return params | {"embedding": params["embedding"].at[STOP].multiply(3)}
 
 
-def make(rows=3, temperature=T, **changes):
-    return Sampler(
-        TINY, rows, **{"max_new": NEW, "stop_id": STOP, "temperature": temperature, "buckets": BUCKETS} | changes
-    )
+def make(rows=3, **changes):
+    """A sampler whose answers end with STOP alone."""
+    return Sampler(TINY, rows, **{"max_new": NEW, "stops": STOPS, "buckets": BUCKETS} | changes)
+
+
+def sample(sampler, params, rows, keys, commands=None, decoding=DRAWN):
+    return sampler.finish_turn(sampler.start_turn(params, rows, keys, commands, decoding))
 
 
 def row_keys(turn, rows, seed=0):
@@ -51,7 +58,7 @@ def play(params, sampler, turns, rows=3, commands=None, fresh=False):
         if fresh:
             sampler.reset()
         offered = None if commands is None else [commands[turn % 2 :] if ids else [] for ids in new]
-        out = sampler.finish_turn(sampler.start_turn(params, texts, row_keys(turn, rows), offered))
+        out = sample(sampler, params, texts, row_keys(turn, rows), offered)
         for r, ids in enumerate(new):
             n = out.count[r]
             assert (n == 0) == (not ids)
@@ -100,7 +107,7 @@ def test_constrained_answers_are_always_one_of_the_commands(params):
     for turn in range(40):
         sampler.reset()
         offered = [COMMANDS[r:] for r in range(3)]
-        out = sampler.finish_turn(sampler.start_turn(params, [[5, turn + 7]] * 3, row_keys(turn, 3), offered))
+        out = sample(sampler, params, [[5, turn + 7]] * 3, row_keys(turn, 3), offered)
         answers = [tuple(ids[:n]) for ids, n in zip(out.ids.tolist(), out.count, strict=True)]
         assert all(answer in choices for answer, choices in zip(answers, offered, strict=True))
         for r, n in enumerate(out.count):
@@ -112,9 +119,9 @@ def test_constrained_answers_are_always_one_of_the_commands(params):
 def test_a_row_without_commands_may_sample_anything(params):
     rows = [[5, 6]] * 3
     free = make()
-    expected = free.finish_turn(free.start_turn(params, rows, row_keys(0, 3)))
+    expected = sample(free, params, rows, row_keys(0, 3))
     mixed = make()
-    out = mixed.finish_turn(mixed.start_turn(params, rows, row_keys(0, 3), [[], COMMANDS, []]))
+    out = sample(mixed, params, rows, row_keys(0, 3), [[], COMMANDS, []])
     assert tuple(out.ids[1, : out.count[1]]) in COMMANDS
     for r in (0, 2):
         np.testing.assert_array_equal(out.ids[r], expected.ids[r])
@@ -128,7 +135,7 @@ def test_a_sample_depends_on_its_own_row_and_key_alone(params):
     text = []
     for turn in range(4):
         text = text + prompts(turn, 3)[2]
-        out = others_idle.finish_turn(others_idle.start_turn(params, [[], [], text], row_keys(turn, 3)))
+        out = sample(others_idle, params, [[], [], text], row_keys(turn, 3))
         alone[turn] = out
         text = text + list(out.ids[2, : out.count[2]])
     for turn, out in alone.items():
@@ -136,7 +143,7 @@ def test_a_sample_depends_on_its_own_row_and_key_alone(params):
         np.testing.assert_allclose(out.logp[2, : out.count[2]], together[2, turn].behaviour_logp, atol=1e-5)
     # Equal texts with other keys differ.
     one = make()
-    out = one.finish_turn(one.start_turn(params, [[9, 9]] * 3, row_keys(0, 3)))
+    out = sample(one, params, [[9, 9]] * 3, row_keys(0, 3))
     assert len({tuple(ids) for ids in out.ids.tolist()}) == 3
 
 
@@ -152,7 +159,7 @@ def test_fresh_rows_give_what_growing_rows_give(params):
                     texts[r] += [*growing[r, t].prompt_ids, *growing[r, t].response_ids]
                 texts[r] += list(growing[r, turn].prompt_ids)
         again.reset()
-        out = again.finish_turn(again.start_turn(params, texts, row_keys(turn, 3)))
+        out = sample(again, params, texts, row_keys(turn, 3))
         for r in range(3):
             if (r, turn) in growing:
                 np.testing.assert_array_equal(out.ids[r, : out.count[r]], growing[r, turn].response_ids)
@@ -174,7 +181,7 @@ def test_first_tokens_follow_the_tempered_distribution(params):
     counts = np.zeros(TINY.vocab_size)
     for turn in range(8):
         sampler.reset()
-        out = sampler.finish_turn(sampler.start_turn(params, [prompt] * rows, row_keys(turn, rows, seed=1)))
+        out = sample(sampler, params, [prompt] * rows, row_keys(turn, rows, seed=1))
         counts += np.bincount(out.ids[:, 0], minlength=TINY.vocab_size)
     hidden = Qwen2(TINY).apply({"params": params}, np.array([prompt]), np.arange(3)[None])[0][0, -1]
     p = np.exp(np.asarray(log_softmax(logits(hidden, output_embedding(TINY, params)), T), np.float64))
@@ -198,7 +205,7 @@ def test_a_shape_is_compiled_once_for_each_pair_of_buckets(params):
         sampler.reset()
         texts = [[5] * n for n in added]
         for turn in range(3):
-            out = sampler.finish_turn(sampler.start_turn(params, texts, row_keys(turn, 2)))
+            out = sample(sampler, params, texts, row_keys(turn, 2))
             more = ([*ids[:n], *[6] * (turn + 5)] for ids, n in zip(out.ids, out.count, strict=True))
             texts = [text + new for text, new in zip(texts, more, strict=True)]
     assert sampler_module._turn._cache_size() - before == 2
@@ -211,9 +218,9 @@ def test_fits_says_what_start_turn_accepts(params):
     assert sampler.fits(10, 15) and not sampler.fits(10, 16)
     assert sampler.fits(49, 10) and not sampler.fits(50, 10)
     row = [5] * 16
-    out = sampler.finish_turn(sampler.start_turn(params, [row, [], []], row_keys(0, 3)))
+    out = sample(sampler, params, [row, [], []], row_keys(0, 3))
     row = row + list(out.ids[0, : out.count[0]]) + [6] * 15
-    sampler.finish_turn(sampler.start_turn(params, [row, [], []], row_keys(1, 3)))
+    sample(sampler, params, [row, [], []], row_keys(1, 3))
 
 
 def test_rows_that_do_not_fit_are_refused(params):
@@ -225,15 +232,9 @@ def test_rows_that_do_not_fit_are_refused(params):
         wide.start_turn(params, [[5] * 60, *idle], row_keys(0, 3))
     with pytest.raises(ValueError, match="commands offered: 5 exceeds the largest bucket 4"):
         sampler.start_turn(params, [[5], *idle], row_keys(0, 3), [[*COMMANDS, (9, STOP)], [], []])
-    sampler.finish_turn(sampler.start_turn(params, [[5, 6, 7], *idle], row_keys(0, 3)))
+    sample(sampler, params, [[5, 6, 7], *idle], row_keys(0, 3))
     with pytest.raises(ValueError, match=r"row 0 has 2 tokens, \d are cached; append to it, or reset\(\) first"):
         sampler.start_turn(params, [[5, 6], *idle], row_keys(1, 3))
-
-
-@pytest.mark.parametrize("temperature", [0.0, -1.0])
-def test_a_temperature_that_is_none_is_refused(temperature):
-    with pytest.raises(ValueError, match=f"temperature {temperature} must be positive"):
-        make(temperature=temperature)
 
 
 @pytest.mark.parametrize("sizes", [(), (64, 32), (32, 32), (0, 32)])

@@ -7,7 +7,8 @@ from fake_world import CONFIG, TOKENIZER, ShortPrompt, World, policy
 from trca_jax.agents.prompts import WordPrompt
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.sampler import Buckets
-from trca_jax.rollout.collect import Codec, Collector
+from trca_jax.rollout.codec import Codec
+from trca_jax.rollout.collect import Collector
 
 BUCKETS = Buckets(chunk=(32,), slots=(96,), commands=(4,))
 MAX_STEPS = 4

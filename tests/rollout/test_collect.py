@@ -9,7 +9,9 @@ from trca_jax.agents.parse import parse
 from trca_jax.agents.prompts import InstructPrompt, WordPrompt
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.sampler import Buckets, Sampler
-from trca_jax.rollout.collect import Codec, Collector
+from trca_jax.policy.tokens import Decoded
+from trca_jax.rollout.codec import Codec
+from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.pack import pack
 
 GROUP = [task("a")] * 4
@@ -20,7 +22,7 @@ def sampled(monkeypatch):
     """Everything that went into the samplers and came out of them: (rows, Turn) by turn."""
     turns, rows = [], []
     start, finish = Sampler.start_turn, Sampler.finish_turn
-    monkeypatch.setattr(Sampler, "start_turn", lambda *a: (rows.append([list(r) for r in a[2]]), start(*a))[1])
+    monkeypatch.setattr(Sampler, "start_turn", lambda *a: (rows.append([list(r or ()) for r in a[2]]), start(*a))[1])
     monkeypatch.setattr(Sampler, "finish_turn", lambda *a: (turns.append((rows[-1], finish(*a))), turns[-1][1])[1])
     return turns
 
@@ -41,8 +43,8 @@ def same(a, b):
 @pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
 def test_packed_rows_hold_exactly_the_ids_that_were_sampled(play, sampled, prompt, decode, monkeypatch):
     """No id is made from text again: here decoded words are unknown words."""
-    plain = Codec.decode
-    monkeypatch.setattr(Codec, "decode", lambda self, ids: plain(self, ids).replace("e", "é"))
+    plain = Decoded.text.fget
+    monkeypatch.setattr(Decoded, "text", property(lambda self: plain(self).replace("e", "é")))
     episodes = play(GROUP, [0] * 4, prompt=prompt, decode=decode, seed=1)
     assert len(sampled) == max(len(e.steps) for e in episodes) > 1
     for turn, (rows, out) in enumerate(sampled):
@@ -128,9 +130,16 @@ def test_a_row_without_room_for_another_turn_is_truncated(play, params):
         assert episode.truncated and 1 <= len(episode.steps) < 9
         assert used <= 26 and used + 3 + 4 > 26
         assert all(s.after for s in episode.steps)  # the last action was still played
-    tiny = Buckets(chunk=(8,), slots=(16,), commands=(4,))
-    (nothing,) = play([task("a")], buckets=tiny)
-    assert nothing.truncated and not nothing.steps and nothing.failure is None
+
+
+def test_a_first_prompt_longer_than_the_buckets_names_the_setting(play):
+    """An episode without any step would be counted as played."""
+    message = "task a: its first prompt has 13 tokens, but the largest bucket of agent.buckets.chunk is 8; enlarge"
+    with pytest.raises(ValueError, match=message):
+        play([task("a")], buckets=Buckets(chunk=(8,), slots=(96,), commands=(4,)))
+    message = r"has 13 tokens and an answer another 4, but the largest bucket of agent\.buckets\.slots is 16; enlarge"
+    with pytest.raises(ValueError, match=message):
+        play([task("a")], buckets=Buckets(chunk=(32,), slots=(16,), commands=(4,)))
 
 
 def test_a_failure_ends_one_episode_and_leaves_the_others_as_they_were(play):
@@ -184,8 +193,8 @@ def test_a_collector_starts_again_from_empty_rows(params):
 class TestCodec:
     def test_commands_are_answers_that_end_with_the_stop_token(self):
         codec = Codec(TOKENIZER, WordPrompt(), 3)
-        assert codec.stop_id == TOKENIZER.eos_token_id == codec.answer_ids("open 1")[-1]
-        assert [codec.decode(ids) for ids in codec.command_ids(COMMANDS)] == [
+        assert codec.answer_ids("open 1")[-1] == TOKENIZER.eos_token_id and codec.ends_commands
+        assert [codec.decode(ids).text for ids in codec.command_ids(COMMANDS)] == [
             "open 1 </action>", "open 2 </action>", "open 3 </action>", "wait </action>",
         ]  # fmt: skip
         # What is longer than an answer can be is left out, and so is help.

@@ -1,10 +1,8 @@
-"""Reading an answer: the action inside its tags, and which tokens it is made of."""
+"""Reading an answer: the action inside its tags."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 OPEN, CLOSE = "<action>", "</action>"
@@ -35,27 +33,3 @@ def parse(answer: str, *, opened: bool = False, think: bool = False) -> Parsed:
         return Parsed(None)
     action = answer[start:stop].strip().lower()
     return Parsed(action, start, stop) if action else Parsed(None)
-
-
-def token_span(ids: Sequence[int], decode: Callable[[Sequence[int]], str], start: int, stop: int) -> tuple[int, int]:
-    """The tokens [first, last) of `ids` whose characters overlap [start, stop) of decode(ids).
-
-    Only prefixes are decoded, so no id is ever produced from text; O(log n) of them, as a prefix's text only grows.
-    """
-    if stop <= start:
-        return 0, 0
-    lengths = _PrefixLengths(ids, decode)
-    # The token i covers characters lengths[i]..lengths[i+1]; blanks at the borders of the span count as its own.
-    first = bisect_right(lengths, start) - 1
-    return first, bisect_left(lengths, stop)
-
-
-class _PrefixLengths(Sequence):
-    def __init__(self, ids, decode):
-        self._ids, self._decode = ids, decode
-
-    def __len__(self):
-        return len(self._ids) + 1
-
-    def __getitem__(self, n):
-        return len(self._decode(self._ids[:n]))

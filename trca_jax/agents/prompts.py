@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from trca_jax.agents.parse import CLOSE
+
 _DROP = re.compile(r"-=.*?=-|[^\w\s]")
 _TWICE = re.compile(r"\b(\w+ \d+) \1\b")
 _EMPTY_WORDS = frozenset(
@@ -29,11 +31,13 @@ def compact(text: str) -> str:
 
 
 class Prompt(Protocol):
-    """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. think: answers must reason first."""
+    """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. think: answers must reason first.
+    stops: texts that end an answer as soon as they are complete."""
 
     layout: str
     opened: bool
     think: bool
+    stops: tuple[str, ...]
 
     def first(self, instruction: str, observation: str, admissible: Sequence[str]) -> str:
         """The text before the first action."""
@@ -48,7 +52,7 @@ class Prompt(Protocol):
 class WordPrompt:
     """The append layout of tiny policies: compact observations, actions between tags, no list of commands."""
 
-    layout, opened, think = "append", True, False
+    layout, opened, think, stops = "append", True, False, (CLOSE,)
 
     def first(self, instruction, observation, admissible):
         # The task text stands in the first observation of some worlds; it is shown once, in front.
@@ -62,7 +66,7 @@ class WordPrompt:
 class InstructPrompt:
     """The stepwise layout of instruct models: task, last steps, current observation, commands, and how to answer."""
 
-    layout, opened, think = "stepwise", False, True
+    layout, opened, think, stops = "stepwise", False, True, (CLOSE,)
 
     def __init__(self, history: int = 2):
         if history < 0:

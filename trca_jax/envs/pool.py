@@ -1,12 +1,13 @@
 """Many environment slots in a few worker processes, played in lock step or not, and the run outlives a worker.
 
 Slots are dealt to workers in contiguous blocks, so the members of a rollout group sit in one process and share what it
-has loaded. `reset` and `step` only send; `receive` waits. A worker that dies, or spends more than the deadline on one
-slot, is replaced; its slots answer `Observation(failure=...)` until their next reset.
+has loaded. `reset` and `step` only send; `ready` waits for a while, `receive` for all. A worker that dies, or spends
+more than the deadline on one slot, is replaced; its slots answer `Observation(failure=...)` until their next reset.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
@@ -62,12 +63,22 @@ class EnvPool:
 
         Raises ValueError for a slot that nothing was asked of.
         """
+        self.ready(slots, math.inf)
+        return [self._pending.pop(slot) for slot in slots]
+
+    def ready(self, slots: Sequence[int], patience_s: float) -> list[int]:
+        """Those of the slots whose answers are in, in the order given, after at most patience_s of waiting for all.
+
+        A slot behind a slow one in the same worker is late with it. Raises ValueError as `receive` does.
+        """
         if idle := [slot for slot in slots if slot not in self._pending]:
             raise ValueError(f"slots {idle} were asked nothing; call reset or step before receive")
+        end = time.monotonic() + patience_s
         for worker in self._workers:
             while any(self._pending[s] is None and self._worker_of[s] is worker for s in slots):
-                self._take(worker)
-        return [self._pending.pop(slot) for slot in slots]
+                if not self._take(worker, max(end - time.monotonic(), 0.0)):
+                    break
+        return [slot for slot in slots if self._pending[slot] is not None]
 
     def close(self) -> None:
         """Ends the workers; may be called again."""
@@ -98,21 +109,22 @@ class EnvPool:
         for worker, batch in batches.items():
             worker.ask(batch)
 
-    def _take(self, worker: _Process | _Inline) -> None:
-        """Waits for some answers of a worker, or for its end."""
+    def _take(self, worker: _Process | _Inline, patience_s: float) -> bool:
+        """Waits for some answers of a worker, or for its end; False if there was neither in time."""
         try:
-            answers = worker.answer()
+            answers = worker.answer(patience_s)
         except _WorkerEnded as ended:
             for slot in worker.block:  # the episodes of every slot are lost, those not asked now too
                 self._broken[slot] = str(ended)
                 if slot in self._pending and self._pending[slot] is None:
                     self._pending[slot] = self._failed(slot)
             worker.replace()
-            return
+            return True
         for slot, observation in answers:
             self._pending[slot] = observation
             if observation.failure is not None:
                 self._broken[slot] = observation.failure
+        return bool(answers)
 
     def _failed(self, slot: int) -> Observation:
         return Observation("", done=True, failure=self._broken[slot])
@@ -147,9 +159,13 @@ class _Process:
         with suppress(OSError):  # it is dead; answer() will say so
             self.pipe.send(batch)
 
-    def answer(self) -> list[Answer]:
+    def answer(self, patience_s: float) -> list[Answer]:
+        """Some answers; none if patience_s passes first."""
+        left = max(self.since[0] + self.deadline_s - time.monotonic(), 0)
         try:
-            if not self.pipe.poll(max(self.since[0] + self.deadline_s - time.monotonic(), 0)):
+            if not self.pipe.poll(min(left, patience_s)):
+                if patience_s < left:
+                    return []
                 raise _WorkerEnded(f"worker {self.name} passed its deadline of {self.deadline_s:g} s")
             last, answers = self.pipe.recv()
         except (EOFError, OSError):
@@ -183,7 +199,7 @@ class _Inline:
     def ask(self, batch: list[Request]) -> None:
         self.answers.append([_play(self.envs, self.make_env, *request) for request in batch])
 
-    def answer(self) -> list[Answer]:
+    def answer(self, patience_s: float) -> list[Answer]:
         return self.answers.pop(0)
 
     def stop(self) -> None:
@@ -193,7 +209,8 @@ class _Inline:
 def serve(descriptor: int) -> None:
     """A worker's whole life: answers batches until the other end of the pipe is gone, by close or by death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    pipe, inbox, envs = Connection(descriptor), SimpleQueue(), {}
+    pipe, inbox, envs, lock = Connection(descriptor), SimpleQueue(), {}, threading.Lock()
+    answers: list[Answer] = []
 
     def read() -> None:
         try:
@@ -202,17 +219,31 @@ def serve(descriptor: int) -> None:
         except (EOFError, OSError):
             os._exit(0)
 
+    def send(last: bool) -> None:
+        with suppress(OSError):  # the parent is gone; the reader notices
+            pipe.send((last, answers))
+        answers.clear()
+
+    def report() -> None:
+        while True:
+            time.sleep(0.05)
+            with lock:
+                if answers:
+                    send(False)
+
     # Reading in a thread: the parent never waits to be read, and its death ends even an environment that hangs.
     threading.Thread(target=read, daemon=True).start()
+    # Reporting in a thread: what is done does not wait for a slow slot behind it, and shows that the batch gets on.
+    threading.Thread(target=report, daemon=True).start()
     make_env = inbox.get()
     while True:
-        batch, answers, sent = pickle.loads(inbox.get()), [], time.monotonic()
+        batch = pickle.loads(inbox.get())
         for done, request in enumerate(batch, start=1):
-            answers.append(_play(envs, lambda: pickle.loads(make_env)(), *request))
-            if done == len(batch) or time.monotonic() - sent > 0.1:  # a slow batch shows that it gets on
-                with suppress(OSError):  # the parent is gone; the thread notices
-                    pipe.send((done == len(batch), answers))
-                answers, sent = [], time.monotonic()
+            answer = _play(envs, lambda: pickle.loads(make_env)(), *request)
+            with lock:
+                answers.append(answer)
+                if done == len(batch):
+                    send(True)
 
 
 def _play(envs: dict[int, Env], make_env: Callable[[], Env], verb: str, slot: int, value: Task | str) -> Answer:

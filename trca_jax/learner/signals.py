@@ -24,7 +24,7 @@ from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.head import token_logp
 from trca_jax.policy.qwen2 import Qwen2, empty_cache, output_embedding
 from trca_jax.policy.sampler import bucket
-from trca_jax.rollout.collect import Codec
+from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.pack import ROW_LENGTHS, TokenBatch
 

@@ -1,4 +1,9 @@
-"""The sampling loop: two halves of a batch take turns, one in the sampler while the other is in the environments."""
+"""The sampling loop: two halves of a batch take turns, one in the sampler while the other is in the environments.
+
+An environment that is slow does not hold up the rest: a half waits a little for the answers to its last actions, plays
+on with the rows that have theirs, and the late ones join a later turn. A rollout's tokens depend on its own texts and
+keys alone, so they are the same whoever was late.
+"""
 
 from __future__ import annotations
 
@@ -8,66 +13,30 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
-from trca_jax.agents.parse import parse, token_span
-from trca_jax.agents.prompts import Prompt
+from trca_jax.agents.parse import parse
 from trca_jax.envs.base import Observation, Task
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.config import Qwen2Config
+from trca_jax.policy.decoding import Decoding
 from trca_jax.policy.sampler import Buckets, Sampler
+from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.episode import Episode, Step
 
 
-@functools.partial(jax.jit, static_argnames="n")
-def _row_keys(key, first, turn, n):
-    """A key for each of the rollouts first.. first+n-1: the same whatever else is in the batch."""
-    fold = lambda row: jax.random.fold_in(jax.random.fold_in(key, row), turn)  # noqa: E731
-    return jax.vmap(fold)(first + jnp.arange(n))
-
-
-class Codec:
-    """Text to ids and back for one agent; words and commands are encoded once."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, max_new: int):
-        self.prompt, self._tokenizer = prompt, tokenizer
-        self._max_new = max_new
-        self._encode = functools.lru_cache(maxsize=1 << 16)(self._encode_once)
-
-    @property
-    def stop_id(self) -> int:
-        return self._tokenizer.eos_token_id
-
-    def _encode_once(self, text: str) -> tuple[int, ...]:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
-
-    def prompt_ids(self, text: str) -> list[int]:
-        if self.prompt.layout == "stepwise" and self._tokenizer.chat_template:
-            message = [{"role": "user", "content": text}]
-            return list(self._tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
-        return list(self._encode(text))
-
-    def text_ids(self, text: str) -> list[int]:
-        """The tokens of a text as it stands, without a chat template."""
-        return list(self._encode(text))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids))
-
-    def answer_ids(self, action: str) -> tuple[int, ...]:
-        """The answer that gives this action, as tokens (prompts that end inside the action tag only)."""
-        return self._encode(f"{action} </action>")
-
-    def command_ids(self, admissible: Sequence[str]) -> list[tuple[int, ...]]:
-        """The answers that constrained decoding may give; commands longer than an answer can be are left out."""
-        answers = (self.answer_ids(command) for command in admissible if command != "help")
-        return [ids for ids in answers if len(ids) <= self._max_new]
+@jax.jit
+def _row_keys(key, rollouts, turns):
+    """A key for each rollout [R] in its own turn [R]: the same whatever else is in the batch."""
+    fold = lambda rollout, turn: jax.random.fold_in(jax.random.fold_in(key, rollout), turn)  # noqa: E731
+    return jax.vmap(fold)(rollouts, turns)
 
 
 class _Half:
-    """Neighbouring slots of the pool with a sampler of their own."""
+    """Neighbouring slots of the pool with a sampler of their own; row i of the half plays in slots[i].
+
+    asked: rows that wait for the answer to their last action. late: those that have waited in vain before.
+    """
 
     def __init__(self, slots: range, sampler: Sampler):
         self.slots, self.sampler = slots, sampler
@@ -75,7 +44,7 @@ class _Half:
     def start(self, episodes: list[Episode]):
         self.episodes = episodes
         self.rows: list[list[int]] = [[] for _ in episodes]
-        self.live = list(range(len(episodes)))
+        self.asked, self.late = list(range(len(episodes))), []
         self.histories: list[list[tuple[str, str]]] = [[] for _ in episodes]
         self.turn = 0
         self.sampler.reset()
@@ -84,62 +53,77 @@ class _Half:
 class Collector:
     """Plays episodes with a policy. Compiled shapes and environment slots are kept between calls.
 
-    pool: its slots are the batch size; make it before JAX is used. max_steps: decisions an episode may take.
+    pool: its slots are the batch size. max_steps: decisions an episode may take.
     decode: 'free', or 'admissible' (only token sequences of the commands on offer can be sampled).
-    halves: 2 overlaps environments with sampling.
+    temperature: of training, which samples the whole distribution. halves: 2 overlaps environments with sampling.
+    patience_s: how long a half waits for the answers to its last actions before it plays on without the late ones.
     """
 
     def __init__(
         self, config: Qwen2Config, codec: Codec, pool: EnvPool, *, max_steps: int, max_new: int,
         decode: str = "free", temperature: float = 1.0, buckets: Buckets | None = None, halves: int = 2,
+        patience_s: float = 5.0,
     ):  # fmt: skip
         if decode not in ("free", "admissible"):
             raise ValueError(f"decode {decode!r} is unknown, expected 'free' or 'admissible'")
         if decode == "admissible" and not codec.prompt.opened:
             raise ValueError("decode 'admissible' needs a prompt that ends inside <action>; use decode='free' here")
-        if decode == "admissible" and codec.answer_ids("look")[-1] != codec.stop_id:
+        if decode == "admissible" and not codec.ends_commands:
             raise ValueError("decode 'admissible' needs </action> as the tokenizer's end token; use decode='free' here")
+        if temperature <= 0:
+            raise ValueError(f"temperature {temperature} must be above 0 in training; only an evaluation can be greedy")
+        if patience_s <= 0:
+            raise ValueError(f"patience_s {patience_s} must be above 0 seconds")
         self._codec, self._pool, self._max_steps, self._decode = codec, pool, max_steps, decode
+        self._training, self._buckets, self._patience_s = Decoding(temperature), buckets or Buckets(), patience_s
         halves = min(halves, pool.slots)
         edges = [pool.slots * i // halves for i in range(halves + 1)]
-        make = functools.partial(
-            Sampler,
-            config,
-            max_new=max_new,
-            stop_id=codec.stop_id,
-            temperature=temperature,
-            buckets=buckets or Buckets(),
-        )
+        stops = jax.numpy.asarray(codec.stops(config.vocab_size))
+        make = functools.partial(Sampler, config, max_new=max_new, stops=stops, buckets=self._buckets)
         self._halves = [_Half(range(a, b), make(b - a)) for a, b in pairwise(edges)]
 
     def __call__(
         self, params, tasks: Sequence[Task], groups: Sequence[int], key: jax.Array,
-        on_turn: Callable[[int, int], None] = lambda turn, live: None,
+        on_turn: Callable[[int, int], None] = lambda turn, live: None, *, first: int = 0,
+        decoding: Decoding | None = None,
     ) -> list[Episode]:  # fmt: skip
-        """One episode a task; tasks may be fewer than slots. on_turn(turn, live) reports progress."""
+        """One episode a task; tasks may be fewer than slots. on_turn(turn, live) reports progress.
+
+        first: the number of the first rollout. Random keys belong to (key, rollout's number, its turn), so processes
+        that play a share each sample what one process would. decoding: for evaluation alone; None: that of training.
+        Raises ValueError for more tasks than slots, and for a task whose first prompt is longer than the buckets.
+        """
         if len(tasks) > self._pool.slots:
             raise ValueError(f"{len(tasks)} episodes do not fit into {self._pool.slots} environment slots")
         episodes = [Episode(t, g, self._codec.prompt.layout) for t, g in zip(tasks, groups, strict=True)]
         waiting: deque[_Half] = deque()
         for half in self._halves:
             half.start(episodes[half.slots.start : half.slots.stop])
-            if half.live:
-                self._pool.reset([half.slots[i] for i in half.live], [e.task for e in half.episodes])
+            if half.asked:
+                self._pool.reset([half.slots[i] for i in half.asked], [e.task for e in half.episodes])
                 waiting.append(half)
         while waiting:
             half = waiting.popleft()
-            self._observe(half)
-            if half.live:
-                self._act(params, half, key)
+            if acting := self._observe(half):
+                keys = self._keys(half, acting, key, first)
+                self._act(params, half, acting, keys, decoding or self._training)
+            if half.asked or half.late:
                 waiting.append(half)
-                on_turn(half.turn, sum(len(h.live) for h in self._halves))
+            if acting:
+                on_turn(half.turn, sum(len(h.asked) + len(h.late) for h in self._halves))
         return episodes
 
-    def _observe(self, half: _Half) -> None:
-        """Takes in the answers of the environments and drops the episodes that ended."""
-        observations = self._pool.receive([half.slots[i] for i in half.live])
-        still = []
-        for i, seen in zip(half.live, observations, strict=True):
+    def _observe(self, half: _Half) -> list[int]:
+        """Takes in the answers of the environments that are in, ends episodes, and returns the rows that go on."""
+        slots = half.slots
+        # Only what was asked last is worth waiting for, or one slow row would cost the patience in every turn.
+        self._pool.ready([slots[i] for i in half.asked or half.late], self._patience_s)
+        asked = sorted(half.asked + half.late)
+        arrived = self._pool.ready([slots[i] for i in asked], 0.0)
+        half.asked, half.late = [], [i for i in asked if slots[i] not in arrived]
+        acting = []
+        for slot, seen in zip(arrived, self._pool.receive(arrived), strict=True):
+            i = slot - slots.start
             episode = half.episodes[i]
             if seen.failure is not None:
                 episode.failure = seen.failure
@@ -156,8 +140,8 @@ class Collector:
             if len(episode.steps) >= self._max_steps or not self._extend(half, i, seen):
                 episode.truncated = True
                 continue
-            still.append(i)
-        half.live = still
+            acting.append(i)
+        return acting
 
     def _extend(self, half: _Half, i: int, seen: Observation) -> bool:
         """Puts the next prompt behind row i; False if the row has no room for it and an answer."""
@@ -169,6 +153,8 @@ class Collector:
         ids = self._codec.prompt_ids(text)
         kept = half.rows[i] if prompt.layout == "append" else []
         if not half.sampler.fits(len(kept), len(ids)):
+            if not episode.steps:
+                raise ValueError(self._too_long(episode.task, len(ids), half.sampler))
             return False
         half.rows[i] = kept + ids
         blank = np.zeros(0, np.int32)
@@ -176,28 +162,49 @@ class Collector:
         episode.steps.append(step)
         return True
 
-    def _act(self, params, half: _Half, key) -> None:
-        live = set(half.live)
-        rows = [half.rows[i] if i in live else [] for i in range(len(half.slots))]
-        commands = None
-        if self._decode == "admissible":
-            offered = (half.episodes[i].steps[-1].admissible if i in live else () for i in range(len(half.slots)))
-            commands = [self._codec.command_ids(names) for names in offered]
+    def _too_long(self, task: Task, tokens: int, sampler: Sampler) -> str:
+        name = "chunk" if tokens > self._buckets.chunk[-1] else "slots"
+        largest = getattr(self._buckets, name)[-1]
+        answer = "" if name == "chunk" else f" and an answer another {sampler.max_new}"
+        return (
+            f"task {task.id}: its first prompt has {tokens} tokens{answer}, but the largest bucket of agent.buckets."
+            f"{name} is {largest}; enlarge agent.buckets.{name}"
+        )
+
+    def _keys(self, half: _Half, acting: list[int], key: jax.Array, first: int) -> jax.Array:
+        turns = np.zeros(len(half.slots), np.int32)
+        for i in acting:
+            turns[i] = len(half.episodes[i].steps) - 1
+        return _row_keys(key, first + np.array(half.slots, np.int32), turns)
+
+    def _act(self, params, half: _Half, acting: list[int], keys: jax.Array, decoding: Decoding) -> None:
+        """Samples an answer for the rows that act, and sends the actions to the environments."""
+        rows: list[list[int] | None] = [None] * len(half.slots)
         if self._codec.prompt.layout == "stepwise":
             half.sampler.reset()
-        keys = _row_keys(key, half.slots.start, half.turn, len(half.slots))
-        turn = half.sampler.finish_turn(half.sampler.start_turn(params, rows, keys, commands))
+        else:
+            for i in half.late:
+                rows[i] = []
+        for i in acting:
+            rows[i] = half.rows[i]
+        commands = None
+        if self._decode == "admissible":
+            commands = [()] * len(rows)
+            for i in acting:
+                commands[i] = self._codec.command_ids(half.episodes[i].steps[-1].admissible)
+        turn = half.sampler.finish_turn(half.sampler.start_turn(params, rows, keys, commands, decoding))
         half.turn += 1
         actions = []
-        for i in half.live:
+        for i in acting:
             step = half.episodes[i].steps[-1]
             n = int(turn.count[i])
             step.response_ids, step.behaviour_logp = turn.ids[i, :n], turn.logp[i, :n]
             step.allowed = None if turn.allowed is None else turn.allowed[i, :n]
-            answer = self._codec.decode(step.response_ids)
-            parsed = parse(answer, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
-            step.action = parsed.action
-            step.action_span = token_span(step.response_ids, self._codec.decode, parsed.start, parsed.stop)
-            half.rows[i] = half.rows[i] + [int(t) for t in step.response_ids]
+            sampled = step.response_ids.tolist()
+            answer = self._codec.decode(sampled)
+            parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
+            step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
+            half.rows[i] = half.rows[i] + sampled
             actions.append(parsed.action or "")
-        self._pool.step([half.slots[i] for i in half.live], actions)
+        half.asked = acting
+        self._pool.step([half.slots[i] for i in acting], actions)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trca_jax.envs.base import Benchmark, Task
 from trca_jax.envs.pool import EnvPool
-from trca_jax.rollout.collect import Codec
+from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.episode import Episode, Step
 
 

@@ -12,15 +12,16 @@ from trca_jax.envs.pool import EnvPool
 from trca_jax.envs.registry import make_benchmark
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.sampler import Buckets
-from trca_jax.rollout.collect import Codec, Collector
+from trca_jax.rollout.codec import Codec
+from trca_jax.rollout.collect import Collector
 from trca_jax.rubrics.language import Judge
 
 
 class World:
     """Context manager around the environment workers.
 
-    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, seed). slots: episodes
-    played at once.
+    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed).
+    slots: episodes played at once.
     """
 
     def __init__(self, env, slots: int):
@@ -46,10 +47,11 @@ class World:
         return tasks
 
     def collector(self, config: Qwen2Config, codec: Codec, agent, temperature: float) -> Collector:
-        """A collector for the agent section of the config (max_new, decode, buckets)."""
+        """A collector for the agent section of the config (max_new, decode, buckets). temperature: of training."""
         return Collector(
             config, codec, self.pool, max_steps=self.env.max_steps, max_new=agent.max_new, decode=agent.decode,
             temperature=temperature, buckets=Buckets(**{name: tuple(sizes) for name, sizes in agent.buckets.items()}),
+            patience_s=self.env.patience_s,
         )  # fmt: skip
 
 

@@ -1,0 +1,62 @@
+"""Text to ids and back for one agent."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from trca_jax.agents.prompts import Prompt
+from trca_jax.policy.tokens import Decoded, TokenBytes, stop_table
+
+
+class Codec:
+    """Text to ids and back for one agent; words and commands are encoded once.
+
+    max_new: the most tokens of an answer. Raises ValueError for a tokenizer whose bytes are not known.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, max_new: int):
+        self.prompt, self._tokenizer = prompt, tokenizer
+        self._max_new = max_new
+        self._bytes = TokenBytes(tokenizer)
+        self._encode = functools.lru_cache(maxsize=1 << 16)(self._encode_once)
+
+    def stops(self, vocab_size: int) -> np.ndarray:
+        """What ends an answer, for a model of so many ids: the prompt's stop strings, the end token and padding."""
+        ends = {self._tokenizer.eos_token_id, self._tokenizer.pad_token_id} - {None}
+        return stop_table(self._bytes.pieces, self.prompt.stops, sorted(ends), vocab_size)
+
+    def _encode_once(self, text: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def prompt_ids(self, text: str) -> list[int]:
+        """The tokens of a prompt; a fresh one is put into the tokenizer's chat template, if there is one."""
+        if self.prompt.layout == "stepwise" and self._tokenizer.chat_template:
+            message = [{"role": "user", "content": text}]
+            return list(self._tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
+        return list(self._encode(text))
+
+    def text_ids(self, text: str) -> list[int]:
+        """The tokens of a text as it stands, without a chat template."""
+        return list(self._encode(text))
+
+    def decode(self, ids: Sequence[int]) -> Decoded:
+        """The text of sampled ids, and where each token lies in it."""
+        return self._bytes.decode(ids)
+
+    def answer_ids(self, action: str) -> tuple[int, ...]:
+        """The answer that gives this action, as tokens (prompts that end inside the action tag only)."""
+        return self._encode(f"{action} </action>")
+
+    def command_ids(self, admissible: Sequence[str]) -> list[tuple[int, ...]]:
+        """The answers that constrained decoding may give; commands longer than an answer can be are left out."""
+        answers = (self.answer_ids(command) for command in admissible if command != "help")
+        return [ids for ids in answers if len(ids) <= self._max_new]
+
+    @property
+    def ends_commands(self) -> bool:
+        """Whether every command's last token, and no earlier one, is the end token."""
+        return self.answer_ids("look")[-1] == self._tokenizer.eos_token_id
