@@ -19,6 +19,7 @@ def get_config() -> ConfigDict:
     # Settings of every method, --config.credit.trca.lam=0.5
     c.credit = ConfigDict({name: dataclasses.asdict(method.defaults) for name, method in METHODS.items()})
 
+    c.distributed = False  # several processes, found by JAX in what Slurm or Kubernetes say
     c.mesh = ""  # data:1,fsdp:4,tp:1; empty: all devices on fsdp
 
     c.env = ConfigDict()

@@ -34,7 +34,7 @@ from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.judge import credit_batch
 from trca_jax.rollout.pack import TokenBatch, pack
-from trca_jax.rollout.processes import gather, share
+from trca_jax.rollout.processes import gather, leads, share
 from trca_jax.rollout.world import World, make_codec
 
 
@@ -119,14 +119,14 @@ class Trainer:
         parked = jax.tree.map(lambda place: place.with_memory_kind(kind), self._reference_places)
         self._reference = jax.device_put(compute_copy(policy.config, params), parked)
         rubric = world.benchmark.library.fingerprint
-        if jax.process_index() == 0:
+        if leads():
             open_run(folder, config, {**(games or {}), "rubric": rubric, "weights": policy.sha256})
         gather(b"")  # the others wait until the folder is there
         self._checkpoints = Checkpoints(folder, config.checkpoint.keep)
         self.iteration = self._checkpoints.latest() or 0
         if self.iteration:
             self.state, self._reference = self._checkpoints.restore(self.state, self._reference)
-        self.log = MetricsLog(folder, keep=self.iteration)
+        self.log = MetricsLog(folder, keep=self.iteration, write=leads())
 
     def run(
         self, display: Display, evaluate: Callable[[int, Callable[[], None]], None] = lambda iteration, check: None
@@ -135,7 +135,7 @@ class Trainer:
         config.eval.every and after the last one; it calls check() often. Raises Stopped after Ctrl-C, once the last
         full iteration is saved."""
         c = self._config
-        with _interrupts() as check:
+        with _interrupts() as (check, agree):
             try:
                 while self.iteration < c.iterations:
                     if self.iteration == 0 or (c.eval.every and self.iteration % c.eval.every == 0):
@@ -147,7 +147,7 @@ class Trainer:
                     self._check_finite()
                     if self.iteration % c.checkpoint.every == 0:
                         self.save()
-                    check()
+                    agree()
                 self.save()
                 evaluate(self.iteration, check)
             except Stopped:
@@ -230,7 +230,7 @@ class Trainer:
         """All episodes of an iteration, of which this process plays its share."""
         part = slice(self._share.start, self._share.stop)
         with jax.set_mesh(self.replica.mesh):
-            own = self.collector(self.sampling_params(), tasks[part], groups[part], key, on_turn)
+            own = self.collector(self.sampling_params(), tasks[part], groups[part], key, on_turn, first=part.start)
         if len(own) == len(tasks):
             return own
         parts = gather(store.encode(own))
@@ -284,7 +284,11 @@ class Trainer:
 
 @contextmanager
 def _interrupts():
-    """Turns the first Ctrl-C into a `Stopped` at the next call of the yielded check; the second one acts at once."""
+    """Turns the first Ctrl-C into a `Stopped` at the next call of the yielded check; the second one acts at once.
+
+    The other yielded function is for moments at which every process calls it: then all stop if one was asked. Among
+    several processes check does nothing, as those that go on would wait for the one that stopped.
+    """
     asked = False
 
     def handler(signum, frame):
@@ -294,11 +298,15 @@ def _interrupts():
         asked = True
 
     def check():
-        if asked:
+        if asked and jax.process_count() == 1:
+            raise Stopped
+
+    def agree():
+        if any(gather(b"stop" if asked else b"")):
             raise Stopped
 
     before = signal.signal(signal.SIGINT, handler)
     try:
-        yield check
+        yield check, agree
     finally:
         signal.signal(signal.SIGINT, before)

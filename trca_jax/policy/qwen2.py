@@ -7,6 +7,8 @@ Whatever lies behind a row's end is never seen and is overwritten when the row g
 
 from __future__ import annotations
 
+import functools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -29,10 +31,12 @@ class Cache:
     v: jax.Array
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def empty_cache(config: Qwen2Config, rows: int, slots: int) -> Cache:
     """A cache for `rows` rows of at most `slots` tokens."""
     shape = (config.num_layers, rows, config.num_kv_heads, slots, config.head_dim)
-    return Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype))
+    axes = ("layers", "batch", "kv_heads", "length", "head_dim")
+    return Cache(*(constrain(jnp.zeros(shape, config.dtype), config.rules, *axes) for _ in range(2)))
 
 
 def _rope(x, positions, theta):

@@ -29,6 +29,7 @@ class Replica:
             raise ValueError(f"mesh axis tp:{tp} must divide the {len(own)} devices of a process; choose a smaller one")
         self.config = dataclasses.replace(config, rules=dataclasses.replace(config.rules, embed=()))
         self.mesh = Mesh(np.array(own).reshape(1, -1, tp), MESH_AXES, axis_types=(AxisType.Auto,) * 3)
+        self._training_mesh = mesh
         whole = param_shardings(self.config, mesh)
         self._copy = jax.jit(functools.partial(compute_copy, config), out_shardings=whole)
         self._places = param_shardings(self.config, self.mesh)
@@ -40,4 +41,6 @@ class Replica:
             shards = [shard.data for shard in x.addressable_shards]
             return jax.make_array_from_single_device_arrays(x.shape, place, shards)
 
-        return jax.tree.map(own, self._copy(params), self._places)
+        with jax.set_mesh(self._training_mesh):
+            copy = self._copy(params)
+        return jax.tree.map(own, copy, self._places)

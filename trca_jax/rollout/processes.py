@@ -16,6 +16,11 @@ def share(count: int) -> range:
     return range(jax.process_index() * size, (jax.process_index() + 1) * size)
 
 
+def leads() -> bool:
+    """Whether this process is the one that writes files and speaks."""
+    return jax.process_index() == 0
+
+
 def gather(data: bytes) -> list[bytes]:
     """The data of every process, in their order. Every process must call it."""
     if jax.process_count() == 1:
