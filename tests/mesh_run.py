@@ -19,8 +19,12 @@ from tiny import TINY, random_params  # noqa: E402
 from trca_jax.learner.critic import critic_params, make_critic_update  # noqa: E402
 from trca_jax.learner.state import new_state, optimizer  # noqa: E402
 from trca_jax.learner.update import PPOSettings, make_scorer, make_update  # noqa: E402
+from trca_jax.policy.decoding import Decoding  # noqa: E402
 from trca_jax.policy.qwen2 import param_shardings  # noqa: E402
+from trca_jax.policy.replica import Replica  # noqa: E402
+from trca_jax.policy.sampler import Buckets, Sampler  # noqa: E402
 from trca_jax.policy.sharding import make_mesh  # noqa: E402
+from trca_jax.policy.tokens import STOPPED  # noqa: E402
 from trca_jax.rollout.pack import TokenBatch  # noqa: E402
 
 B, L, A, R, T = 16, 24, 8, 4, 5
@@ -70,7 +74,30 @@ def run(config, mesh, rows):
         critic = new_state(critic_params(placed, mesh), adam, mesh)
         step = make_critic_update(config, adam, clip=0.5, micro_rows=8, shardings=where(critic))
         out["critic"] = step(critic, rows, values, returns)[1]
-    return jax.device_get(out), state
+    tokens, out["logp"], cache = sample(config, mesh, placed)
+    return jax.device_get(out), state, tokens, cache
+
+
+def sample(config, mesh, params):
+    """Two turns of eight ragged rows: the tokens of the answers, their log-probabilities, the cache."""
+    replica = Replica(config, mesh)
+    stops = np.zeros((1, config.vocab_size), np.int8)
+    stops[:, 3] = STOPPED
+    rng = np.random.default_rng(2)
+    rows = [list(rng.integers(4, 60, 3 + r % 5)) for r in range(8)]
+    tokens, logps = [], []
+    with jax.set_mesh(replica.mesh):
+        copy = replica(params)
+        sampler = Sampler(
+            replica.config, 8, max_new=6, stops=stops, buckets=Buckets(chunk=(16,), slots=(32,), commands=(4,))
+        )
+        for turn in range(2):
+            keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(turn), np.arange(8))
+            out = sampler.finish_turn(sampler.start_turn(copy, rows, keys, None, Decoding(0.8)))
+            tokens.append(out.ids.tolist())
+            logps.append(out.logp)
+            rows = [[*row, *ids[:n].tolist(), 5] for row, ids, n in zip(rows, out.ids, out.count, strict=True)]
+    return tokens, np.stack(logps), sampler._cache
 
 
 def shapes(tree):
@@ -83,14 +110,16 @@ def largest(tree) -> float:
 
 def main():
     config = dataclasses.replace(TINY, tie_embeddings=sys.argv[1] == "tied", remat=True)
-    whole, one = run(config, make_mesh("", jax.devices()[:1]), batch())
+    whole, one, tokens, _ = run(config, make_mesh("", jax.devices()[:1]), batch())
     found = {}
     for mesh in sys.argv[2:]:
-        split, state = run(config, make_mesh(mesh), batch())
+        split, state, sampled, cache = run(config, make_mesh(mesh), batch())
         adam = state.opt_state.inner_state[1][0]
         found[mesh] = {
             "difference": {name: largest(jax.tree.map(np.subtract, split[name], whole[name])) for name in whole},
             "size": {name: largest(whole[name]) for name in whole},
+            "tokens": sampled == tokens,
+            "cache": cache.k.addressable_shards[0].data.shape,
             "gate": state.params["layers"]["gate"]["kernel"].addressable_shards[0].data.shape,
             "moments_as_parameters": shapes(state.params) == shapes(adam.mu) == shapes(adam.nu),
             "bytes": sum(x.addressable_shards[0].data.nbytes for x in jax.tree.leaves(state)),
