@@ -12,7 +12,7 @@ from tiny import TINY, random_params
 
 from trca_jax.learner.state import state_shardings
 from trca_jax.policy.qwen2 import compute_copy, param_shardings
-from trca_jax.policy.sharding import ShardingRules, constrain, make_mesh, parse_mesh
+from trca_jax.policy.sharding import ShardingRules, constrain, make_mesh, mesh_sizes
 
 SIZES = {"data": 2, "fsdp": 4, "tp": 2}
 RULES = ShardingRules()
@@ -55,13 +55,13 @@ def test_collisions_and_unknown_axes_are_errors():
 
 
 def test_a_mesh_is_read_from_text():
-    assert parse_mesh("", 8) == {"data": 1, "fsdp": 8, "tp": 1}
-    assert parse_mesh("data:2, tp:4", 8) == {"data": 2, "fsdp": 1, "tp": 4}
+    assert mesh_sizes("data:2, tp:4") == {"data": 2, "fsdp": 1, "tp": 4}
+    assert dict(make_mesh("", jax.devices()[:1]).shape) == {"data": 1, "fsdp": 1, "tp": 1}
     for text in ("pipe:2", "fsdp", "fsdp:0", "fsdp:two"):
         with pytest.raises(ValueError, match="is none of data:N, fsdp:N, tp:N"):
-            parse_mesh(text, 2)
-    with pytest.raises(ValueError, match=r"mesh 'fsdp:4' needs 1 x 4 x 1 = 4 devices, there are 2"):
-        parse_mesh("fsdp:4", 2)
+            mesh_sizes(text)
+    with pytest.raises(ValueError, match=r"mesh 'fsdp:4' needs 1 x 4 x 1 = 4 devices, there are 1"):
+        make_mesh("fsdp:4", jax.devices()[:1])
 
 
 def test_without_a_mesh_nothing_is_constrained():

@@ -18,9 +18,13 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.sharding import constrain
 
-# Queries are taken in blocks, so that only the lower triangle of the attention matrix is ever computed.
+# Queries are taken in blocks, so that only a part of the attention matrix is held at a time, and without a cache only
+# its lower triangle computed.
 _BLOCK = 128
 _HIDDEN = -1e30  # finite, so that a row that sees nothing stays finite
+
+
+CACHE_AXES = ("layers", "batch", "kv_heads", "length", "head_dim")
 
 
 @struct.dataclass
@@ -35,8 +39,7 @@ class Cache:
 def empty_cache(config: Qwen2Config, rows: int, slots: int) -> Cache:
     """A cache for `rows` rows of at most `slots` tokens."""
     shape = (config.num_layers, rows, config.num_kv_heads, slots, config.head_dim)
-    axes = ("layers", "batch", "kv_heads", "length", "head_dim")
-    return Cache(*(constrain(jnp.zeros(shape, config.dtype), config.rules, *axes) for _ in range(2)))
+    return Cache(*(constrain(jnp.zeros(shape, config.dtype), config.rules, *CACHE_AXES) for _ in range(2)))
 
 
 def _rope(x, positions, theta):
@@ -53,6 +56,15 @@ def _attend(q, k, v, seen):
     scores = jnp.einsum("bkglh,bksh->bkgls", q, k, preferred_element_type=jnp.float32) * q.shape[-1] ** -0.5
     scores += jnp.where(seen, 0.0, _HIDDEN)[:, None, None]
     return jnp.einsum("bkgls,bksh->bkglh", nn.softmax(scores, axis=-1).astype(v.dtype), v)
+
+
+def _cached(q, k, v, positions):
+    """Attention to the slots of a cache up to the position of each query."""
+    out = []
+    for start in range(0, q.shape[3], _BLOCK):
+        seen = jnp.arange(k.shape[2]) <= positions[:, start : start + _BLOCK, None]
+        out.append(_attend(q[:, :, :, start : start + _BLOCK], k, v, seen))
+    return jnp.concatenate(out, axis=3)
 
 
 def _causal(q, k, v, segment_ids):
@@ -113,8 +125,7 @@ class Layer(nn.Module):
             rows, heads = jnp.ogrid[: x.shape[0], : c.num_kv_heads]
             at = (layer, rows[..., None], heads[..., None], positions[:, None])
             cache = Cache(cache.k.at[at].set(k), cache.v.at[at].set(v))
-            seen = jnp.arange(cache.k.shape[3]) <= positions[:, :, None]
-            out = _attend(q, cache.k[layer], cache.v[layer], seen)
+            out = _cached(q, cache.k[layer], cache.v[layer], positions)
         out = out.transpose(0, 3, 1, 2, 4).reshape(*x.shape[:2], c.num_heads, c.head_dim)
         x += _dense(c, c.hidden_size, ("heads", "head_dim", "embed"), "o", axis=(-2, -1))(out)
         h = RMSNorm(c, name="post_norm")(x)
@@ -173,6 +184,11 @@ def init_params(config: Qwen2Config, key: jax.Array):
     """Random float32 parameters: one plain nested dict, the layers stacked on a leading axis."""
     tokens = jnp.zeros((1, 1), jnp.int32)
     return nn.unbox(Qwen2(config).init(key, tokens, tokens)["params"])
+
+
+def param_shapes(config: Qwen2Config):
+    """The tree of `init_params`, of shapes and types only."""
+    return jax.eval_shape(lambda: init_params(config, jax.random.key(0)))
 
 
 def output_embedding(config: Qwen2Config, params) -> jax.Array:

@@ -69,10 +69,10 @@ class ShardingRules:
         return PartitionSpec(*out)
 
 
-def parse_mesh(text: str, devices: int) -> dict[str, int]:
-    """`data:2,fsdp:4` -> the size of every mesh axis; axes that are not named have size 1, '' puts all devices on fsdp.
+def mesh_sizes(text: str) -> dict[str, int]:
+    """`data:2,fsdp:4` -> the size of every mesh axis; axes that are not named have size 1.
 
-    Raises ValueError for an unknown axis, a size that is none, and a product that is not the number of devices.
+    Raises ValueError for an unknown axis and a size that is none.
     """
     sizes = dict.fromkeys(MESH_AXES, 1)
     for part in filter(None, text.replace(" ", "").split(",")):
@@ -80,18 +80,20 @@ def parse_mesh(text: str, devices: int) -> dict[str, int]:
         if axis not in sizes or not size.isdigit() or int(size) < 1:
             raise ValueError(f"mesh {text!r}: {part!r} is none of {', '.join(f'{a}:N' for a in MESH_AXES)}")
         sizes[axis] = int(size)
-    if not text.strip():
-        sizes["fsdp"] = devices
-    if math.prod(sizes.values()) != devices:
-        shown = " x ".join(str(n) for n in sizes.values())
-        raise ValueError(f"mesh {text!r} needs {shown} = {math.prod(sizes.values())} devices, there are {devices}")
     return sizes
 
 
 def make_mesh(text: str = "", devices: Sequence[jax.Device] | None = None) -> Mesh:
-    """The mesh of all devices (or these), laid out as `parse_mesh` reads it; devices of one process stay neighbours."""
+    """The mesh of all devices (or these) that `mesh_sizes` reads; '' puts all on fsdp. Devices of one process stay
+    neighbours.
+
+    Raises ValueError as `mesh_sizes`, and for a product that is not the number of devices.
+    """
     devices = jax.devices() if devices is None else devices
-    sizes = parse_mesh(text, len(devices))
+    sizes = mesh_sizes(text or f"fsdp:{len(devices)}")
+    if math.prod(sizes.values()) != len(devices):
+        shown = " x ".join(str(n) for n in sizes.values())
+        raise ValueError(f"mesh {text!r} needs {shown} = {math.prod(sizes.values())} devices, there are {len(devices)}")
     return Mesh(np.array(devices).reshape(*sizes.values()), MESH_AXES, axis_types=(AxisType.Auto,) * len(sizes))
 
 
