@@ -81,8 +81,9 @@ class TestQwen:
         with pytest.raises(ValueError, match="151665 ids, but the model's vocab_size is 151643"):
             check_vocabulary(151_643, qwen)
 
-    def test_a_models_config_beside_it_changes_nothing(self, qwen, tmp_path):
-        qwen.save_pretrained(tmp_path)
+    def test_a_models_config_beside_it_changes_nothing(self, qwen, qwen_folder, tmp_path):
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (tmp_path / name).symlink_to(qwen_folder.resolve() / name)
         (tmp_path / "config.json").write_text('{"model_type": "qwen2"}')
         again = read_tokenizer(tmp_path)
         text = "<|im_start|>go to desk 10 </action>\n"

@@ -16,9 +16,9 @@ from trca_jax.policy.tokens import STOPPED, TokenBytes, stop_table
 STOPS = ("</action>", "</search>", "</answer>")
 # Cut in the middle of tags and letters, with text behind a tag, and an id without bytes.
 PIECES = [
-    b"<", b"/", b"action", b">", b"</", b"</act", b"ion>", b">\n", b"<</", b" go", b" ", b"\xc3", b"\xa9", b"", b"answer",
-    b"search>x", b"\xf0\x9f", b"\x98\x80", b"</action></action>", "好".encode(), b"a",
-]  # fmt: skip
+    *(b"<", b"/", b"action", b">", b"</", b"</act", b"ion>", b">\n", b"<</", b" go", b" ", b"\xc3", b"\xa9", b""),
+    *(b"answer", b"search>x", b"\xf0\x9f", b"\x98\x80", b"</action></action>", "好".encode(), b"a"),
+]
 END = len(PIECES)
 WORDS = word_tokenizer(["go to desk 1 a"])
 

@@ -21,14 +21,11 @@ def read_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
     if not (folder / "tokenizer.json").is_file():
         raise ValueError(f"{folder}: no tokenizer.json; a model folder holds config.json, tokenizer.json and weights")
     try:
-        described = folder / "tokenizer_config.json"
-        named = (
-            json.loads(described.read_text(encoding="utf-8")).get("tokenizer_class") if described.is_file() else None
-        )
-        # AutoTokenizer would see a Qwen2 config.json and put its own byte-level splitting over what a file of words
-        # says.
-        kind = PreTrainedTokenizerFast if named in (None, PreTrainedTokenizerFast.__name__) else AutoTokenizer
-        return kind.from_pretrained(str(folder), local_files_only=True)
+        about = folder / "tokenizer_config.json"
+        named = json.loads(about.read_text(encoding="utf-8")).get("tokenizer_class") if about.is_file() else None
+        # Beside a Qwen2 config.json AutoTokenizer would put its own byte-level splitting over what a plain file says.
+        plain = named in (None, "PreTrainedTokenizerFast", PreTrainedTokenizerFast.__name__)
+        return (PreTrainedTokenizerFast if plain else AutoTokenizer).from_pretrained(str(folder), local_files_only=True)
     except Exception as error:  # the libraries raise all sorts, also bare ones
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{folder}: its tokenizer cannot be read ({reason}); copy the folder again") from error
