@@ -56,8 +56,8 @@ class Evaluator:
             display.turn(turn, live)
 
         episodes = evaluate(
-            partial(collector, decoding=self._decoding), params, self.tasks.tasks, slots=self._world.pool.slots,
-            repeats=c.eval.repeats, seed=c.seed,
+            partial(collector, decoding=self._decoding), params, self.tasks.tasks,
+            slots=self._world.pool.slots, repeats=c.eval.repeats, seed=c.seed,
             progress=lambda done, of: display.phase(f"evaluation {done}/{of}"), on_turn=on_turn,
         )  # fmt: skip
         played = [e for e in episodes if not e["failure"]]

@@ -1,9 +1,12 @@
 """Fixtures that every test may use."""
 
+import os
 from pathlib import Path
 
 import pytest
 from commands import Commands, write_small_model
+
+from trca_jax.policy.tokenizer import read_tokenizer
 
 
 @pytest.fixture(scope="session")
@@ -13,6 +16,20 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip("real games and golden values (../shared/data) are not here; this test did not run")
     return path
+
+
+@pytest.fixture(scope="session")
+def qwen_folder() -> Path:
+    """A folder with the published tokenizer of Qwen2.5; tests that need it say so when it is missing."""
+    folder = os.environ.get("TRCA_QWEN_TOKENIZER")
+    if not folder:
+        pytest.skip("TRCA_QWEN_TOKENIZER names no folder with Qwen2.5's tokenizer; this test did not run")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def qwen(qwen_folder):
+    return read_tokenizer(qwen_folder)
 
 
 @pytest.fixture(scope="session")

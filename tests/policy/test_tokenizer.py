@@ -2,7 +2,9 @@
 
 import pytest
 
-from trca_jax.policy.tokenizer import read_tokenizer, word_tokenizer
+from trca_jax.agents.prompts import InstructPrompt
+from trca_jax.policy.tokenizer import check_vocabulary, read_tokenizer, word_tokenizer
+from trca_jax.rollout.codec import Codec
 
 TEXTS = ["task put mug scene desk 1", "go to Desk 1", "take mug 1 from desk 1", "it's here ."]
 
@@ -48,3 +50,53 @@ def test_a_saved_tokenizer_reads_the_same(tokenizer, tmp_path):
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"no tokenizer\.json; a model folder holds"):
         read_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("broken", ["tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("content", ["", "{", "[]", "\xff"])
+def test_a_broken_file_is_one_clear_line(tokenizer, tmp_path, broken, content):
+    tokenizer.save_pretrained(tmp_path)
+    (tmp_path / broken).write_text(content, encoding="latin-1")
+    with pytest.raises(ValueError, match=rf"{tmp_path.name}: its tokenizer cannot be read \(.+\); copy") as caught:
+        read_tokenizer(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_needs_a_row_for_every_id(tokenizer):
+    check_vocabulary(len(tokenizer), tokenizer)
+    check_vocabulary(len(tokenizer) + 271, tokenizer)
+    ids = len(tokenizer)
+    with pytest.raises(ValueError, match=f"the tokenizer has {ids} ids, but the model's vocab_size is {ids - 1}; use"):
+        check_vocabulary(ids - 1, tokenizer)
+
+
+class TestQwen:
+    def test_it_is_the_published_one(self, qwen):
+        assert (len(qwen), qwen.eos_token, qwen.eos_token_id, qwen.pad_token) == (
+            151_665, "<|im_end|>", 151_645, "<|endoftext|>",
+        )  # fmt: skip
+        assert qwen.encode("<|im_start|>user\nhi 2024") == [151644, 872, 198, 6023, 220, 17, 15, 17, 19]
+        check_vocabulary(151_936, qwen)
+        check_vocabulary(152_064, qwen)
+        with pytest.raises(ValueError, match="151665 ids, but the model's vocab_size is 151643"):
+            check_vocabulary(151_643, qwen)
+
+    def test_a_models_config_beside_it_changes_nothing(self, qwen, qwen_folder, tmp_path):
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (tmp_path / name).symlink_to(qwen_folder.resolve() / name)
+        (tmp_path / "config.json").write_text('{"model_type": "qwen2"}')
+        again = read_tokenizer(tmp_path)
+        text = "<|im_start|>go to desk 10 </action>\n"
+        assert (len(again), again.encode(text)) == (len(qwen), qwen.encode(text))
+        assert again.chat_template == qwen.chat_template
+
+    def test_an_instruct_prompt_is_a_chat_message(self, qwen):
+        prompt = InstructPrompt()
+        codec = Codec(qwen, prompt, 64)
+        text = prompt.next("put a mug on the desk", [("a room", "look")], "a desk 1", ("go to desk 1", "look"))
+        ids = codec.prompt_ids(text)
+        assert codec.decode(ids).text == (
+            "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n"
+            f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
+        )
+        assert ids.count(151_644) == 3 and ids.count(151_645) == 2

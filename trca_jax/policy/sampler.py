@@ -64,7 +64,7 @@ class Turn:
 def _turn(
     params, cache: Cache, tokens, start, count, batch, keys, stops, commands, *, config, max_new, decoding: Decoding
 ):  # fmt: skip
-    """Appends tokens[:, :count] at slots start.. of the rows `batch`, then samples up to max_new tokens of each."""
+    """Appends tokens[:, :count] at slots start.. of the rows `batch` and samples up to max_new tokens each."""
     model, table, keys = Qwen2(config), output_embedding(config, params), keys[batch]
     rows = jnp.arange(tokens.shape[0])
     apply = functools.partial(model.apply, {"params": params})

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 PAD, UNKNOWN, OPEN, CLOSE = "<pad>", "<unk>", "<action>", "</action>"
 
 
 def read_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
-    """The tokenizer of a local Hugging Face folder. Raises ValueError if there is none; nothing is downloaded."""
-    if not (Path(folder) / "tokenizer.json").is_file():
+    """The tokenizer of a local Hugging Face folder, its chat template included; nothing is downloaded.
+
+    Raises ValueError if there is none or its files cannot be read.
+    """
+    folder = Path(folder)
+    if not (folder / "tokenizer.json").is_file():
         raise ValueError(f"{folder}: no tokenizer.json; a model folder holds config.json, tokenizer.json and weights")
-    # AutoTokenizer would see a Qwen2 config.json and put its own byte-level splitting over what the file says.
-    return PreTrainedTokenizerFast.from_pretrained(str(folder), local_files_only=True)
+    try:
+        about = folder / "tokenizer_config.json"
+        named = json.loads(about.read_text(encoding="utf-8")).get("tokenizer_class") if about.is_file() else None
+        # Beside a Qwen2 config.json AutoTokenizer would put its own byte-level splitting over what a plain file says.
+        plain = named in (None, "PreTrainedTokenizerFast", PreTrainedTokenizerFast.__name__)
+        return (PreTrainedTokenizerFast if plain else AutoTokenizer).from_pretrained(str(folder), local_files_only=True)
+    except Exception as error:  # the libraries raise all sorts, also bare ones
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{folder}: its tokenizer cannot be read ({reason}); copy the folder again") from error
+
+
+def check_vocabulary(vocab_size: int, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Raises ValueError if the tokenizer has ids that a model of so many rows lacks; unused rows do no harm."""
+    ids = max(tokenizer.get_vocab().values()) + 1
+    if ids > vocab_size:
+        raise ValueError(
+            f"the tokenizer has {ids} ids, but the model's vocab_size is {vocab_size}; "
+            "use the tokenizer that the model was made with"
+        )
 
 
 def word_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:

@@ -109,12 +109,15 @@ def _byte_automaton(strings: Sequence[bytes]) -> np.ndarray:
     """[S + 1, 256]: the state after a byte. The last row, which STOPPED indexes, stays at STOPPED."""
     states = sorted({b""} | {text[:n] for text in strings for n in range(len(text))}, key=lambda s: (len(s), s))
     number = {beginning: n for n, beginning in enumerate(states)}
-    step = np.full((len(states) + 1, 256), STOPPED, np.int8 if len(states) < 128 else np.int16)
+    step = np.zeros((len(states) + 1, 256), np.int8 if len(states) < 128 else np.int16)
+    step[-1] = STOPPED
     for n, beginning in enumerate(states):
-        for byte in range(256):
-            text = beginning + bytes([byte])
-            if not text.endswith(tuple(strings)):
-                step[n, byte] = next(number[text[k:]] for k in range(len(text) + 1) if text[k:] in number)
+        if beginning:  # a byte that does not go on with it does what it does behind the longest part that is a state
+            step[n] = step[next(number[part] for k in range(n) if (part := beginning[k + 1 :]) in number)]
+        for text in strings:
+            longer = text[: len(beginning) + 1]
+            if text.startswith(beginning) and longer != beginning and step[n, longer[-1]] != STOPPED:
+                step[n, longer[-1]] = STOPPED if longer in strings else number[longer]
     return step
 
 
