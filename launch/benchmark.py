@@ -20,12 +20,19 @@ from launch.command import console, parse_flags, run
 from launch.suites import Row
 from launch.suites.credit import credit
 from launch.suites.envs import envs
+from launch.suites.policy import sampler, update
 from launch.suites.rubric import rubric
 
 _QUICK = flags.DEFINE_boolean("quick", False, "Fewer games and repeats: seconds instead of minutes.")
 _DATA = flags.DEFINE_string("data", "generated", "Where the games come from, as in --config.env.data.")
 
-SUITES: dict[str, Callable[[ConfigDict, bool], list[Row]]] = {"credit": credit, "envs": envs, "rubric": rubric}
+SUITES: dict[str, Callable[[ConfigDict, bool], list[Row]]] = {
+    "credit": credit,
+    "envs": envs,
+    "rubric": rubric,
+    "sampler": sampler,
+    "update": update,
+}
 
 
 def main() -> int:

@@ -86,7 +86,7 @@ def write_model(folder: str | Path, config: Qwen2Config, params) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (
-        ("config.json", json.dumps(hf_config(config), indent=2).encode()),
+        ("config.json", json.dumps(hf_config(config, "float32"), indent=2).encode()),
         ("model.safetensors", save(to_hf(config, params), metadata={"format": "pt"})),
     ):
         part = folder / (name + ".part")
