@@ -170,13 +170,13 @@ def test_ctrl_c_while_games_are_prepared_ends_every_process(commands, tmp_path, 
 def test_ctrl_c_in_an_evaluation_is_heard_at_once(commands, tmp_path, monkeypatch, capsys):
     folder, play, turns = tmp_path / "run", Collector.__call__, []
 
-    def interrupted(self, params, tasks, groups, key, on_turn):
+    def interrupted(self, params, tasks, groups, key, on_turn, **named):
         def press(turn, live):
             turns.append(turn)
             os.kill(os.getpid(), signal.SIGINT)
             on_turn(turn, live)
 
-        return play(self, params, tasks, groups, key, press)
+        return play(self, params, tasks, groups, key, press, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(Collector, "__call__", interrupted)
