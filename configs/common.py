@@ -19,6 +19,9 @@ def get_config() -> ConfigDict:
     # Settings of every method, --config.credit.trca.lam=0.5
     c.credit = ConfigDict({name: dataclasses.asdict(method.defaults) for name, method in METHODS.items()})
 
+    c.distributed = False  # several processes, found by JAX in what Slurm or Kubernetes say
+    c.mesh = ""  # data:1,fsdp:4,tp:1; empty: all devices on fsdp
+
     c.env = ConfigDict()
     c.env.name = ""
     c.env.data = "generated"  # or a folder, or an archive
@@ -55,9 +58,11 @@ def get_config() -> ConfigDict:
     c.ppo.ratio = "token"  # or sequence (GSPO)
     c.ppo.aggregation = "token-mean"  # or seq-mean-token-sum, seq-mean-token-mean, seq-mean-token-sum-norm
     c.ppo.kl = 0.01
+    c.ppo.reference_offload = False  # keep the frozen start policy in the host's memory between its passes
     c.ppo.kl_kind = "k3"  # or k1, k2, abs
     c.ppo.entropy = 0.001
     c.ppo.temperature = 1.0
+    c.ppo.max_skipped = 8  # steps in a row whose loss was not finite, until the run stops
     c.ppo.micro_rows = 8
     c.ppo.critic_lr = 1e-3  # methods with a critic
     c.ppo.value_clip = 0.5

@@ -18,6 +18,7 @@ from rich.console import Console
 from trca_jax import credit
 from trca_jax.agents.prompts import PROMPTS
 from trca_jax.learner.loop import ppo_settings
+from trca_jax.rollout.processes import leads
 
 console = Console(highlight=False)
 
@@ -61,6 +62,7 @@ def read_config(default: str = "configs/alfworld.py") -> ConfigDict:
     try:
         holder = config_flags.DEFINE_config_file("config", default, "The run; --config.field=value overrides a field.")
         parse_flags()
+        start_processes(holder.value)
         check_config(holder.value)
     except (AttributeError, KeyError) as error:
         name = str(error).strip("\"'")
@@ -68,6 +70,24 @@ def read_config(default: str = "configs/alfworld.py") -> ConfigDict:
     except OSError as error:
         raise ValueError(f"the config file cannot be read: {_last_line(error)}") from None
     return holder.value
+
+
+def start_processes(c: ConfigDict) -> None:
+    """Joins the other processes of the run if config.distributed is set: JAX finds them by what Slurm, Kubernetes, MPI
+    or a TPU pod say in the environment. Comes before anything else that uses JAX."""
+    if c.distributed and not jax.distributed.is_initialized():
+        try:
+            jax.distributed.initialize()
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"config.distributed is set, but no other processes were found ({_last_line(error)}); start it with "
+                "srun or in an indexed Kubernetes job, or leave it out"
+            ) from None
+
+
+def speaker() -> Console | None:
+    """Where a Display speaks: nowhere in all processes but the first."""
+    return None if leads() else Console(quiet=True)
 
 
 def check_config(c: ConfigDict) -> None:
@@ -78,13 +98,16 @@ def check_config(c: ConfigDict) -> None:
             raise ValueError(f"config.{name} {value!r} is unknown, expected one of {', '.join(known)}")
     lowest = {
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
-        "agent.max_new": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1, "ppo.warmup": 0,
-        "eval.games": 0, "eval.repeats": 1, "eval.every": 0, "checkpoint.every": 1, "checkpoint.keep": 1,
+        "agent.max_new": 1, "ppo.max_skipped": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1,
+        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.every": 0, "checkpoint.every": 1,
+        "checkpoint.keep": 1,
         "warmstart.steps": 0, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
         if (value := _field(c, name)) < low:
             raise ValueError(f"config.{name} = {value} must be at least {low}")
+    if c.warmstart.steps and c.distributed:
+        raise ValueError("config.warmstart.steps is set: a warm start is made in one process; use launch/warmstart.py")
     if c.seed >= 2**32:
         raise ValueError(f"config.seed = {c.seed} must be below 2**32")
     for name in ("ppo.lr", "ppo.clip_norm", "env.deadline_s"):

@@ -17,6 +17,7 @@ from trca_jax.learner.display import Display
 from trca_jax.learner.record import write_json
 from trca_jax.policy.decoding import Decoding
 from trca_jax.rollout.collect import Collector
+from trca_jax.rollout.processes import leads
 from trca_jax.rollout.world import World
 
 
@@ -68,7 +69,8 @@ class Evaluator:
             "failures": len(episodes) - len(played), "split": c.eval.split, "decode": c.agent.decode,
             **asdict(self._decoding),
         }  # fmt: skip
-        write_json(self._file(folder, iteration), {**record, "results": episodes})
+        if leads():
+            write_json(self._file(folder, iteration), {**record, "results": episodes})
         display.message(
             f"held out after {iteration} iterations: success {record['success']:.1%} "
             f"[{low:.1%}, {high:.1%}] of {len(played)} episodes"

@@ -12,26 +12,29 @@ import jax
 import numpy as np
 from ml_collections import ConfigDict
 
-from launch.command import read_config, run
+from launch.command import read_config, run, speaker
 from launch.evaluation import Evaluator
 from launch.warmstart import start_policy
 from trca_jax.evaluation.report import learning_curve
 from trca_jax.learner.display import Display
 from trca_jax.learner.loop import Stopped, Trainer
 from trca_jax.learner.metrics import funnel
+from trca_jax.rollout.processes import leads, share
 from trca_jax.rollout.world import World
 
 
 def main() -> int:
     config = read_config()
     folder = Path(config.workdir or f"runs/{config.env.name}-{config.method}-{config.seed}")
-    with World(config.env, slots=config.tasks * config.group_size) as world:
+    with World(config.env, slots=len(share(config.tasks * config.group_size))) as world:
         return train(config, folder, world)
 
 
 def train(config: ConfigDict, folder: Path, world: World) -> int:
     """One run, continued if the folder holds it already; 0 if it ended, 130 if the user stopped it."""
-    display = Display(config.iterations, [f"{config.env.name} · {config.method} · {folder}"], funnel(world.judge))
+    display = Display(
+        config.iterations, [f"{config.env.name} · {config.method} · {folder}"], funnel(world.judge), speaker()
+    )
     with display:
         preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
         tasks = world.tasks("train", config.env.games, preparing)
@@ -55,7 +58,9 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
         def evaluate(iteration: int, check: Callable[[], None]) -> None:
             evaluations = [r for r in trainer.log.records if r["kind"] == "eval" and r["iteration"] == iteration]
             if not any(map(evaluator.made, evaluations)):
-                record = evaluator.run(trainer.collector, trainer.state.params, folder, iteration, display, check)
+                with jax.set_mesh(trainer.replica.mesh):
+                    params = trainer.sampling_params()
+                    record = evaluator.run(trainer.collector, params, folder, iteration, display, check)
                 trainer.log.write(record)
 
         try:
@@ -65,6 +70,8 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
             return 130
         finally:
             trainer.close()
+    if not leads():
+        return 0
     evaluator.show(folder, trainer.iteration)
     records = trainer.log.records
     curve = {config.method: [r for r in records if r["kind"] == "train"]}

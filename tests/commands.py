@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jax
+import numpy as np
 import pytest
 from absl import flags
 from ml_collections import ConfigDict
@@ -14,8 +15,10 @@ from ml_collections import ConfigDict
 from configs.alfworld import get_config
 from launch.command import run
 from trca_jax.envs.registry import make_benchmark
+from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.hf import write_model
+from trca_jax.policy.load import load_policy
 from trca_jax.policy.qwen2 import init_params
 from trca_jax.policy.tokenizer import word_tokenizer
 
@@ -46,6 +49,9 @@ class Commands:
 
     def __init__(self, model: Path, cache: Path):
         self.model, self._cache = model, cache
+        self.cache_settings = {
+            "JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }  # fmt: skip
 
     def fields(self, workdir: Path, **overrides: object) -> dict[str, object]:
         """Of the config of a small run; in an override's name a double underscore stands for the point."""
@@ -62,6 +68,11 @@ class Commands:
         """A small run on the command line."""
         fields = self.fields(workdir, **overrides).items()
         return ["--config=configs/alfworld.py", *(f"--config.{name}={value}" for name, value in fields)]
+
+    def policy(self, folder: Path) -> list[np.ndarray]:
+        """The parameters in the last checkpoint of a run."""
+        _, params = Checkpoints(folder, 2).policy(load_policy(str(self.model)).params)
+        return jax.tree.leaves(jax.device_get(params))
 
     def call(self, main: Callable[[], int], *arguments: str) -> int:
         """The exit code of a command called in this process."""
@@ -80,8 +91,8 @@ class Commands:
 
     def start(self, script: str, *arguments: str, **options: bool) -> subprocess.Popen:
         """A command in a process of its own, its output to be read."""
-        small = {"JAX_COMPILATION_CACHE_DIR": str(self._cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
         return subprocess.Popen(
-            [sys.executable, f"launch/{script}", *arguments], cwd=ROOT, text=True, env={**os.environ, **small},
+            [sys.executable, f"launch/{script}", *arguments], cwd=ROOT, text=True,
+            env={**os.environ, **self.cache_settings},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
         )  # fmt: skip

@@ -20,7 +20,7 @@ class Collector:
         self.calls = []
         self.failing = iter(range(1, 1000))
 
-    def __call__(self, params, tasks, groups, key, on_turn):
+    def __call__(self, params, tasks, groups, key, on_turn, first):
         self.calls.append((list(tasks), list(groups)))
         on_turn(1, len(tasks))
         coins = jax.random.bernoulli(jax.random.fold_in(key, params), 0.5, (len(tasks),))

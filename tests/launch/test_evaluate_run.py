@@ -23,8 +23,8 @@ def watched():
     of its actions, as a random policy wins nothing."""
     calls, play = [], Collector.__call__
 
-    def watch(self, params, *arguments, **named):
-        episodes = play(self, params, *arguments, **named)
+    def watch(self, params, *arguments, **more):
+        episodes = play(self, params, *arguments, **more)
         for episode in episodes:
             episode.won = zlib.crc32(" ".join(step.action for step in episode.steps).encode()) % 2 == 0
         calls.append((params, episodes))

@@ -8,7 +8,7 @@ import pytest
 from tiny import TINY, random_params
 
 from trca_jax.learner.state import new_state, optimizer
-from trca_jax.learner.update import PPOSettings, batch_logp, make_update
+from trca_jax.learner.update import PPOSettings, batch_logp, make_scorer, make_update
 from trca_jax.policy.head import pack_allowed
 from trca_jax.rollout.pack import TokenBatch
 
@@ -61,7 +61,7 @@ def advantage():
 
 
 @pytest.fixture(scope="module")
-def step(params, reference):
+def step(params, reference, logp):
     """step(batch, advantage, **settings) -> (gradient, metrics); every setting compiles once."""
     compiled = {}
 
@@ -69,7 +69,8 @@ def step(params, reference):
         settings = {"kl": 0.0, "entropy": 0.0, "micro_rows": 4} | settings
         key = tuple(sorted(settings.items()))
         compiled.setdefault(key, make_update(TINY, SGD, PPOSettings(**settings)))
-        state, metrics = compiled[key](new_state(at, SGD), against, batch, advantage)
+        frozen = logp(against, batch, settings.get("temperature", 1.0))[0]
+        state, metrics = compiled[key](new_state(at, SGD), batch.replace(reference_logp=frozen), advantage)
         return jax.tree.map(lambda a, b: np.asarray(a - b), at, state.params), jax.device_get(metrics)
 
     return run
@@ -200,18 +201,57 @@ def test_masks_of_allowed_tokens_and_temperature_are_those_of_sampling(step, log
     assert metrics["approx_kl"] == pytest.approx(0, abs=1e-4) and metrics["clip_fraction"] == 0
 
 
-def test_one_compilation_serves_all_values_and_the_old_state_is_reused(params, reference, batch, advantage):
+def test_one_compilation_serves_all_values_and_the_old_state_is_reused(params, batch, advantage):
     tx = optimizer(lr=1e-3, warmup=0, weight_decay=0.0, clip_norm=1.0, b2=0.99)
     update = make_update(TINY, tx, PPOSettings(micro_rows=4))
+    batch = batch.replace(reference_logp=batch.behaviour_logp)
     first = new_state(params, tx)
-    second, _ = update(first, reference, batch, advantage)
+    second, _ = update(first, batch, advantage)
     assert all(x.is_deleted() for x in jax.tree.leaves(first.params))
     other = batch.replace(tokens=batch.tokens[::-1].copy(), action_mask=batch.response_mask)
-    third, _ = update(second, reference, other, advantage * 0)
+    third, _ = update(second, other, advantage * 0)
     assert update._cache_size() == 1
     assert int(third.updates) == 2
-    # What the state was made from, and the reference, are still there.
-    assert not any(x.is_deleted() for x in jax.tree.leaves((params, reference)))
+    # What the state was made from is still there.
+    assert not any(x.is_deleted() for x in jax.tree.leaves(params))
+
+
+@pytest.mark.parametrize("poison", [np.nan, np.inf, -np.inf])
+def test_a_step_that_is_not_finite_is_skipped_and_counted(params, batch, advantage, poison):
+    """Then the next good step is taken as if nothing had happened."""
+    tx = optimizer(lr=1e-3, warmup=0, weight_decay=0.1, clip_norm=1.0, b2=0.99)
+    update = make_update(TINY, tx, PPOSettings(micro_rows=4, kl=0.0))
+    once, _ = update(new_state(params, tx), batch, advantage)
+    bad = advantage.copy()
+    bad.reshape(-1)[batch.transition[batch.action_mask][0]] = poison
+    state, metrics = update(new_state(params, tx), batch, bad)
+    assert metrics["skipped"] == 1 and int(state.opt_state.notfinite_count) == 1
+    close(state.params, params, rtol=0, atol=0)
+    state, metrics = update(state, batch, advantage)
+    assert metrics["skipped"] == 0 and int(state.opt_state.notfinite_count) == 0
+    close(state.params, once.params, rtol=0, atol=0)
+
+
+def test_only_scored_tokens_pass_through_the_head_and_nothing_else_changes(step, logp, params, batch, advantage):
+    """Rows of 5-10 response tokens in 12 places; the last places are empty."""
+    places = np.full((B, 12), L, np.int32)
+    for b, mask in enumerate(batch.response_mask):
+        places[b, : mask.sum()] = np.flatnonzero(mask)
+    narrow = batch.replace(scored=places)
+    settings = {"kl": 0.3, "entropy": 0.05}
+    gradient, metrics = step(batch, advantage, **settings)
+    other, more = step(narrow, advantage, **settings)
+    close(other, gradient, atol=2e-6)
+    close(more, metrics, rtol=1e-5, atol=1e-6)
+    for found, whole in zip(logp(params, narrow), logp(params, batch), strict=True):
+        np.testing.assert_allclose(found, np.where(batch.response_mask, whole, 0.0), atol=1e-6)
+    small = jax.make_jaxpr(lambda p: batch_logp(TINY, p, narrow, 1.0))(params)
+    assert f"f32[{B},12,{TINY.vocab_size}]" in str(small) and f"f32[{B},{L},{TINY.vocab_size}]" not in str(small)
+
+
+def test_the_scorer_gives_the_log_probabilities_of_the_update(logp, params, batch):
+    score = make_scorer(TINY, temperature=0.7, micro_rows=2)
+    np.testing.assert_allclose(score(params, batch), logp(params, batch, 0.7)[0], rtol=5e-6, atol=2e-6)
 
 
 def test_a_batch_without_sampled_tokens_changes_nothing(step, batch, advantage):

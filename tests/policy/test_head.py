@@ -51,7 +51,7 @@ def test_log_probability_and_entropy_equal_a_loop(case, temperature, constrained
 
 @pytest.mark.parametrize("constrained", [False, True])
 def test_chunks_change_neither_values_nor_gradients(case, constrained, monkeypatch):
-    """14 tokens in chunks of 3: the last chunk is padded with 1."""
+    """Rows of 7 tokens in chunks of 2: the last chunk is padded with 1."""
     bits = pack_allowed(jnp.asarray(case[3])) if constrained else None
 
     def total(hidden, embedding):
@@ -60,7 +60,7 @@ def test_chunks_change_neither_values_nor_gradients(case, constrained, monkeypat
 
     run = jax.value_and_grad(total, argnums=(0, 1), has_aux=True)
     whole = run(*case[:2])
-    monkeypatch.setattr(head, "_CHUNK_ELEMENTS", 3 * V + 1)
+    monkeypatch.setattr(head, "_CHUNK_ELEMENTS", 2 * B * V + 1)
     chunked = run(*case[:2])
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-6), chunked, whole)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(whole))
@@ -68,10 +68,10 @@ def test_chunks_change_neither_values_nor_gradients(case, constrained, monkeypat
 
 
 def test_more_than_one_chunk_never_holds_all_logits(case, monkeypatch):
-    monkeypatch.setattr(head, "_CHUNK_ELEMENTS", 3 * V)
+    monkeypatch.setattr(head, "_CHUNK_ELEMENTS", 2 * B * V)
     text = str(jax.make_jaxpr(jax.grad(lambda h: token_logp(h, *case[1:3])[0].sum()))(case[0]))
-    assert f"f32[3,{V}]" in text
-    assert f"f32[14,{V}]" not in text and f"f32[15,{V}]" not in text and f"f32[5,3,{V}]" not in text
+    assert f"f32[{B},2,{V}]" in text
+    assert not any(f"f32[{shape},{V}]" in text for shape in (f"{B},7", f"{B},8", f"4,{B},2", "14", "16"))
 
 
 def test_a_target_that_is_not_allowed_is_impossible_and_its_gradient_finite(case):

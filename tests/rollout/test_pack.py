@@ -61,6 +61,8 @@ def test_every_token_equals_the_loop(episodes, multiple):
     assert (batch.allowed is None) == all(token[5] is None for row in expected for token in row)
     for b in range(B):
         row = expected[b] if b < len(expected) else []
+        places = [at for at, token in enumerate(row) if token[1]]
+        assert batch.scored[b].tolist() == places + [L] * (batch.scored.shape[1] - len(places))
         for at in range(L):
             token = row[at] if at < len(row) else (0, False, False, 0.0, 0, None)
             found = (
@@ -104,7 +106,7 @@ def test_types_do_not_depend_on_the_episodes():
     batch = pack([one(3, 4)], max_steps=1)
     assert {name: array.dtype.name for name, array in vars(batch).items() if array is not None} == {
         "tokens": "int32", "segment_ids": "int8", "behaviour_logp": "float32", "response_mask": "bool",
-        "action_mask": "bool", "transition": "int32", "place": "int32",
+        "action_mask": "bool", "transition": "int32", "place": "int32", "scored": "int32",
     }  # fmt: skip
 
 
@@ -114,8 +116,8 @@ def test_a_batch_of_failures_is_empty_rows():
 
 
 def test_a_row_beyond_the_largest_bucket_is_refused():
-    with pytest.raises(ValueError, match="tokens of a row: 4097 exceeds the largest bucket 4096"):
-        pack([one(4000, 97)], max_steps=1)
+    with pytest.raises(ValueError, match="tokens of a row: 4609 exceeds the largest bucket 4608"):
+        pack([one(4512, 97)], max_steps=1)
 
 
 def test_an_episode_beyond_max_steps_is_refused():

@@ -113,6 +113,7 @@ class Display:
             ("policy", _join(last, entropy="entropy {:.2f}", kl="KL {:.4f}", clip_fraction="clipped {:.1%}",
                              grad_norm="gradient {:.2f}")),
             ("seconds", _join(last.get("seconds", {}), total="{:.1f}", **{name: name + " {:.1f}" for name in _PARTS})),
+            ("speed", _join(last.get("speed", {}), tokens_per_s="update {:,.0f} tokens/s", mfu="MFU {:.1%}")),
         ]  # fmt: skip
 
     def _panel(self) -> Panel:

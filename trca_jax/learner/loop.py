@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from trca_jax import credit
@@ -22,11 +23,18 @@ from trca_jax.learner.metrics import MetricsLog, rollout_metrics
 from trca_jax.learner.record import open_run
 from trca_jax.learner.signals import Signals
 from trca_jax.learner.state import TrainState, new_state, optimizer
-from trca_jax.learner.update import PPOSettings, make_update
+from trca_jax.learner.throughput import forward_flops, peak_flops
+from trca_jax.learner.update import PPOSettings, make_scorer, make_update
 from trca_jax.policy.load import Policy
+from trca_jax.policy.qwen2 import compute_copy, param_shardings
+from trca_jax.policy.replica import Replica
+from trca_jax.policy.sharding import make_mesh
+from trca_jax.rollout import store
 from trca_jax.rollout.collect import Collector
+from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.judge import credit_batch
 from trca_jax.rollout.pack import TokenBatch, pack
+from trca_jax.rollout.processes import gather, leads, share
 from trca_jax.rollout.world import World, make_codec
 
 
@@ -62,44 +70,63 @@ class Trainer:
     """One run of the config in a world, continued if the folder holds it already.
 
     policy: where it starts, which is also the frozen reference of the KL term. tasks: to train on. folder: of the run.
-    games: for its record, which ones they are. Raises ValueError, and leaves the folder as it is, if the config
-    cannot be used or the folder holds another run.
+    games: for its record, which ones they are. mesh: of all devices; every process makes the same Trainer, plays its
+    share of the rollouts, and then computes what all others compute. Raises ValueError, and leaves the folder as it
+    is, if the config cannot be used or the folder holds another run.
     """
 
     def __init__(
         self, config: ConfigDict, world: World, policy: Policy, tasks: Sequence[Task], folder: Path,
-        games: Mapping | None = None,
+        games: Mapping | None = None, mesh: Mesh | None = None,
     ):  # fmt: skip
-        self._config, self._world, self._tasks = config, world, tasks
+        self._config, self._world, self._tasks, self._folder = config, world, tasks, folder
+        self._mesh = mesh = mesh or make_mesh(config.mesh)
+        self._share = share(config.tasks * config.group_size)
+        if config.ppo.micro_rows % (split := mesh.shape["data"] * mesh.shape["fsdp"]):
+            raise ValueError(
+                f"ppo.micro_rows {config.ppo.micro_rows} must be a multiple of data x fsdp = {split} of the mesh"
+            )
+        self._policy_config = policy.config
+        self.replica = Replica(policy.config, mesh)
+        params = jax.device_put(policy.params, param_shardings(policy.config, mesh))
         self._method = credit.METHODS[config.method]
         self._credit = credit.make(config.method, **config.credit[config.method])
         p = config.ppo
         common = {"warmup": p.warmup, "weight_decay": p.weight_decay, "clip_norm": p.clip_norm, "b2": p.b2}
         tx = optimizer(lr=p.lr, **common)
-        self._update = make_update(policy.config, tx, ppo_settings(config))
+        self.state: TrainState = new_state(params, tx, mesh)
+        places = jax.tree.map(lambda x: x.sharding, self.state)
+        settings = ppo_settings(config)
+        self._update = make_update(policy.config, tx, settings, places)
+        self._score = make_scorer(policy.config, temperature=p.temperature, micro_rows=p.micro_rows, out=places.updates)
         codec = make_codec(config.agent, policy.tokenizer)
-        self.collector: Collector = world.collector(policy.config, codec, config.agent, p.temperature)
+        self.collector: Collector = world.collector(self.replica.config, codec, config.agent, p.temperature)
         self._signals = Signals(
             config.method, self._method, world.benchmark, policy.config, codec, hint=config.signals.hint,
             lead_in=config.signals.lead_in, temperature=p.temperature, max_new=config.agent.max_new,
             batch=p.minibatches * p.micro_rows,
         )  # fmt: skip
-        self.state: TrainState = new_state(policy.params, tx)
         if "token_values" in self._method.needs:
             critic_tx = optimizer(lr=p.critic_lr, **common)
-            critic = new_state(critic_params(policy.params), critic_tx)
+            critic = new_state(critic_params(params, mesh), critic_tx, mesh)
             self.state = self.state.replace(critic=critic)
             self._critic_update = make_critic_update(
-                policy.config, critic_tx, clip=p.value_clip, micro_rows=p.micro_rows
-            )
-        self._reference = jax.tree.map(jax.numpy.asarray, policy.params)
+                policy.config, critic_tx, clip=p.value_clip, micro_rows=p.micro_rows,
+                shardings=jax.tree.map(lambda x: x.sharding, critic),
+            )  # fmt: skip
+        kind = "pinned_host" if p.reference_offload else "device"
+        self._reference_places = jax.tree.map(lambda x: x.sharding, params)
+        parked = jax.tree.map(lambda place: place.with_memory_kind(kind), self._reference_places)
+        self._reference = jax.device_put(compute_copy(policy.config, params), parked)
         rubric = world.benchmark.library.fingerprint
-        open_run(folder, config, {**(games or {}), "rubric": rubric, "weights": policy.sha256})
+        if leads():
+            open_run(folder, config, {**(games or {}), "rubric": rubric, "weights": policy.sha256})
+        gather(b"")  # the others wait until the folder is there
         self._checkpoints = Checkpoints(folder, config.checkpoint.keep)
         self.iteration = self._checkpoints.latest() or 0
         if self.iteration:
             self.state, self._reference = self._checkpoints.restore(self.state, self._reference)
-        self.log = MetricsLog(folder, keep=self.iteration)
+        self.log = MetricsLog(folder, keep=self.iteration, write=leads())
 
     def run(
         self, display: Display, evaluate: Callable[[int, Callable[[], None]], None] = lambda iteration, check: None
@@ -108,7 +135,7 @@ class Trainer:
         config.eval.every and after the last one; it calls check() often. Raises Stopped after Ctrl-C, once the last
         full iteration is saved."""
         c = self._config
-        with _interrupts() as check:
+        with _interrupts() as (check, agree):
             try:
                 while self.iteration < c.iterations:
                     if self.iteration == 0 or (c.eval.every and self.iteration % c.eval.every == 0):
@@ -117,9 +144,10 @@ class Trainer:
                     self.log.write({"kind": "train", "iteration": self.iteration, **metrics})
                     self.iteration += 1
                     display.iteration(self.log.records[-1])
+                    self._check_finite()
                     if self.iteration % c.checkpoint.every == 0:
                         self.save()
-                    check()
+                    agree()
                 self.save()
                 evaluate(self.iteration, check)
             except Stopped:
@@ -129,6 +157,21 @@ class Trainer:
     def save(self) -> None:
         """Writes a checkpoint of the iterations done."""
         self._checkpoints.save(self.iteration, self.state, self._reference)
+
+    def sampling_params(self):
+        """The policy as it is now, for `collector` (in the context `jax.set_mesh(self.replica.mesh)`)."""
+        return self.replica(self.state.params)
+
+    def _check_finite(self) -> None:
+        """Raises ValueError, once everything is saved, after too many skipped steps in a row."""
+        skipped = int(self.state.opt_state.notfinite_count)
+        if skipped >= self._config.ppo.max_skipped:
+            self.save()
+            raise ValueError(
+                f"the loss or its gradient was not finite in the last {skipped} steps, which were skipped; the last "
+                f"good parameters are those of checkpoint {self.iteration} in {self._folder / 'checkpoints'}. Lower "
+                "ppo.lr, or look for -inf log-probabilities in what is sampled"
+            )
 
     def close(self) -> None:
         self._checkpoints.close()
@@ -150,7 +193,7 @@ class Trainer:
         chosen = iteration_tasks(self._tasks, c.tasks, self.iteration, c.seed)
         tasks = [task for task in chosen for _ in range(c.group_size)]
         groups = [g for g in range(c.tasks) for _ in range(c.group_size)]
-        episodes = self.collector(self.state.params, tasks, groups, key, on_turn)
+        episodes = self._play(tasks, groups, key, on_turn)
         lap("collect")
         display.phase("judging")
         batch = credit_batch(
@@ -168,39 +211,84 @@ class Trainer:
         )  # fmt: skip
         lap("pack")
         if self._signals.needed:
-            batch = self._signals(self.state, self._reference, episodes, rows, batch)
+            with jax.set_mesh(self._mesh):
+                batch = self._signals(self.state, self._frozen(), episodes, rows, batch)
             lap("signals")
         assigned = jax.device_get(self._credit(batch))
         lap("credit")
         metrics = rollout_metrics(episodes, batch, assigned, self._world.judge.items)
         display.phase("update")
-        metrics |= self._train(rows, batch, assigned)
+        with jax.set_mesh(self._mesh):
+            metrics |= self._train(rows, batch, assigned)
         lap("update")
+        metrics["speed"] = self._throughput(rows, seconds["update"])
         seconds["total"] = sum(seconds.values())
         rollouts = (self.iteration + 1) * len(tasks)
         return {"rollouts": rollouts, **metrics, "seconds": {k: round(v, 4) for k, v in seconds.items()}}
 
+    def _play(self, tasks: Sequence[Task], groups: Sequence[int], key, on_turn) -> list[Episode]:
+        """All episodes of an iteration, of which this process plays its share."""
+        part = slice(self._share.start, self._share.stop)
+        with jax.set_mesh(self.replica.mesh):
+            own = self.collector(self.sampling_params(), tasks[part], groups[part], key, on_turn, first=part.start)
+        if len(own) == len(tasks):
+            return own
+        parts = gather(store.encode(own))
+        size = len(own)
+        return [e for i, data in enumerate(parts) for e in store.decode(data, tasks[i * size : (i + 1) * size])]
+
+    def _frozen(self):
+        """The start policy, on the devices."""
+        return jax.device_put(self._reference, self._reference_places)
+
+    def _with_reference(self, rows: TokenBatch) -> TokenBatch:
+        """The rows with the log-probabilities of the start policy, where the KL term needs them."""
+        c = self._config.ppo
+        if not c.kl:
+            return rows
+        frozen, parts = self._frozen(), range(c.minibatches)
+        size = len(rows.tokens) // c.minibatches
+        out = [self._score(frozen, jax.tree.map(lambda x: x[i * size : (i + 1) * size], rows)) for i in parts]  # noqa: B023
+        return rows.replace(reference_logp=np.concatenate(jax.device_get(out)))
+
+    def _throughput(self, rows: TokenBatch, seconds: float) -> dict[str, float]:
+        """tokens_per_s: tokens of all rows, once an epoch, by the seconds of the update. mfu: share of the devices'
+        peak (not on CPUs): forward and backward passes, and the reference's forward pass; no recomputation."""
+        lengths, c = (rows.segment_ids > 0).sum(axis=1), self._config.ppo
+        passes = forward_flops(self._policy_config, lengths, rows.response_mask.sum())
+        found = {"tokens_per_s": float(lengths.sum()) * c.epochs / seconds}
+        if peak := peak_flops(self._mesh.devices.flat):
+            found["mfu"] = passes * (3 * c.epochs + (c.kl > 0)) / (seconds * peak)
+        return found
+
     def _train(self, rows: TokenBatch, batch: CreditBatch, assigned: Credit) -> dict[str, float]:
         c, logged = self._config.ppo, []
         advantage = assigned.advantage if assigned.token_advantage is None else assigned.token_advantage
+        rows = self._with_reference(rows)
         rng = np.random.default_rng((self._config.seed, self.iteration))
         for _ in range(c.epochs):
             for part in np.split(rng.permutation(len(rows.tokens)), c.minibatches):
                 chosen = jax.tree.map(lambda x: x[part], rows)  # noqa: B023
                 critic = self.state.critic
-                state, metrics = self._update(self.state.replace(critic=None), self._reference, chosen, advantage)
+                state, metrics = self._update(self.state.replace(critic=None), chosen, advantage)
                 if critic is not None:
                     critic, more = self._critic_update(critic, chosen, batch.token_values, assigned.token_returns)
                     metrics |= more
                 self.state = state.replace(critic=critic)
                 logged.append(metrics)
         logged = jax.device_get(logged)
-        return {name: float(np.mean([m[name] for m in logged])) for name in logged[0]}
+        good = [m for m in logged if not m["skipped"]]
+        means = {name: float(np.mean([m[name] for m in good])) if good else None for name in logged[0]}
+        return means | {"skipped": float(sum(m["skipped"] for m in logged))}
 
 
 @contextmanager
 def _interrupts():
-    """Turns the first Ctrl-C into a `Stopped` at the next call of the yielded check; the second one acts at once."""
+    """Turns the first Ctrl-C into a `Stopped` at the next call of the yielded check; the second one acts at once.
+
+    The other yielded function is for moments at which every process calls it: then all stop if one was asked. Among
+    several processes check does nothing, as those that go on would wait for the one that stopped.
+    """
     asked = False
 
     def handler(signum, frame):
@@ -210,11 +298,15 @@ def _interrupts():
         asked = True
 
     def check():
-        if asked:
+        if asked and jax.process_count() == 1:
+            raise Stopped
+
+    def agree():
+        if any(gather(b"stop" if asked else b"")):
             raise Stopped
 
     before = signal.signal(signal.SIGINT, handler)
     try:
-        yield check
+        yield check, agree
     finally:
         signal.signal(signal.SIGINT, before)

@@ -72,13 +72,16 @@ class MetricsLog:
     """`metrics.jsonl` and TensorBoard scalars of a run folder; one line an iteration or evaluation.
 
     keep: how many iterations the last checkpoint holds. Later records (of a run that was cut off) are dropped, as they
-    will be made again.
+    will be made again. write: False remembers the records and leaves the files to another process.
     """
 
-    def __init__(self, folder: Path, keep: int):
+    def __init__(self, folder: Path, keep: int, write: bool = True):
         self._path = folder / "metrics.jsonl"
         found = read_metrics(folder) if keep else []
         self.records = [r for r in found if r["iteration"] < keep + (r["kind"] == "eval")]
+        self._board = None
+        if not write:
+            return
         part = self._path.with_suffix(".part")
         part.write_text("".join(json.dumps(record) + "\n" for record in self.records))
         os.replace(part, self._path)
@@ -90,13 +93,16 @@ class MetricsLog:
     def write(self, record: dict) -> None:
         """record: holds "kind" (train or eval) and "iteration"; nested dicts become scalars named a/b."""
         self.records.append(record)
+        if self._board is None:
+            return
         with self._path.open("a") as file:
             file.write(json.dumps(record) + "\n")
         self._draw(record)
 
     def close(self) -> None:
         with suppress(OSError):  # on a full disk; the records are in metrics.jsonl
-            self._board.close()
+            if self._board is not None:
+                self._board.close()
 
     def _draw(self, record: dict) -> None:
         for name, value in flatten(record).items():

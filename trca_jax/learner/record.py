@@ -13,7 +13,17 @@ from ml_collections import ConfigDict
 
 _PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy", "transformers", "alfworld", "textworld")
 # What may differ when a run goes on: how long, where, and how often something is looked at or kept.
-_FREE = ("iterations", "workdir", "checkpoint", "eval", "env.workers", "env.deadline_s")
+_FREE = (
+    "iterations",
+    "workdir",
+    "checkpoint",
+    "eval",
+    "env.workers",
+    "env.deadline_s",
+    "env.patience_s",
+    "mesh",
+    "distributed",
+)
 
 
 def write_json(path: Path, content: Mapping) -> None:

@@ -24,6 +24,7 @@ from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.head import token_logp
 from trca_jax.policy.qwen2 import Qwen2, empty_cache, output_embedding
 from trca_jax.policy.sampler import bucket
+from trca_jax.policy.sharding import constrain
 from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.pack import ROW_LENGTHS, TokenBatch
@@ -60,7 +61,8 @@ def _score(params, cache, tokens, start, scored, allowed, *, config: Qwen2Config
     bits = None if allowed is None else allowed[:, 1:]
     logp, _ = token_logp(hidden[:, :-1], output_embedding(config, params), tokens[:, 1:], temperature, bits)
     scored = scored[:, 1:]
-    return jnp.where(scored, logp, 0.0).sum(axis=1) / jnp.maximum(scored.sum(axis=1), 1)
+    mean = jnp.where(scored, logp, 0.0).sum(axis=1) / jnp.maximum(scored.sum(axis=1), 1)
+    return constrain(mean, config.rules, "length")  # whole on every device, so that the host can read it
 
 
 def branch_logp(
@@ -198,7 +200,7 @@ class Signals:
         self.needed = bool(method.needs & {"gold_logp", "tool", "hindsight_logp", "token_values"})
         self._hint, self._lead_in, self._max_new, self._batch = hint, lead_in, max_new, batch
         self._branches = functools.partial(branch_logp, config, temperature=temperature, batch=batch)
-        self._values = jax.jit(functools.partial(token_values, config))
+        self._values = jax.jit(lambda *rows: constrain(token_values(config, *rows), config.rules, "length", "length"))
         for signal, missing in (("gold_logp", "gold answers"), ("golden_similarity", "golden documents")):
             if signal in method.needs and missing not in benchmark.offers:
                 raise ValueError(

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Sharding
 
 from trca_jax.learner import losses
 from trca_jax.learner.state import TrainState
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.head import token_logp
 from trca_jax.policy.qwen2 import Qwen2, output_embedding
+from trca_jax.policy.sharding import constrain
 from trca_jax.rollout.pack import TokenBatch
 
 
@@ -61,12 +63,35 @@ class PPOSettings:
 
 
 def batch_logp(config: Qwen2Config, params, batch: TokenBatch, temperature: float):
-    """log π and entropy of every token given the tokens before it, [B, L]; the first token of a row has 0, 0."""
-    positions = jnp.broadcast_to(jnp.arange(batch.tokens.shape[1]), batch.tokens.shape)
+    """log π and entropy of the scored tokens given the tokens before them, [B, L]; 0, 0 elsewhere, and at a row's first
+    token."""
+    shape = batch.tokens.shape
+    positions = jnp.broadcast_to(jnp.arange(shape[1]), shape)
     hidden, _ = Qwen2(config).apply({"params": params}, batch.tokens, positions)
-    allowed = None if batch.allowed is None else batch.allowed[:, 1:]
-    out = token_logp(hidden[:, :-1], output_embedding(config, params), batch.tokens[:, 1:], temperature, allowed)
-    return tuple(jnp.pad(x, ((0, 0), (1, 0))) for x in out)
+    at = positions[:, 1:] if batch.scored is None else batch.scored
+
+    def take(x, at):
+        return jnp.take_along_axis(x, at.reshape(*at.shape, *[1] * (x.ndim - 2)), axis=1, mode="clip")
+
+    allowed = None if batch.allowed is None else take(batch.allowed, at)
+    out = token_logp(
+        take(hidden, at - 1), output_embedding(config, params), take(batch.tokens, at), temperature, allowed
+    )
+    rows = jnp.arange(shape[0])[:, None]
+    return tuple(jnp.zeros(shape, x.dtype).at[rows, at].set(x, mode="drop") for x in out)
+
+
+def make_scorer(config: Qwen2Config, *, temperature: float, micro_rows: int, out: Sharding | None = None):
+    """score(params, batch) -> log π [B, L] of the scored tokens, micro-batch by micro-batch, compiled.
+
+    out: where the result goes on a mesh.
+    """
+
+    def score(params, batch: TokenBatch):
+        one = lambda rows: batch_logp(config, params, rows, temperature)[0]  # noqa: E731
+        return jax.lax.map(one, _split(config, batch, micro_rows)).reshape(batch.tokens.shape)
+
+    return jax.jit(score, out_shardings=out)
 
 
 def token_advantages(batch: TokenBatch, advantage: jax.Array) -> jax.Array:
@@ -76,9 +101,16 @@ def token_advantages(batch: TokenBatch, advantage: jax.Array) -> jax.Array:
     return advantage.reshape(-1, advantage.shape[2])[batch.transition, batch.place]
 
 
-def accumulate(loss_fn: Callable, params, batch, micro_rows: int):
+def _split(config: Qwen2Config, batch, micro_rows: int):
+    """[B, ...] to [B / micro_rows, micro_rows, ...], the rows of every micro-batch spread over the mesh."""
+    shape = lambda x: x.reshape(-1, micro_rows, *x.shape[1:])  # noqa: E731
+    spread = lambda x: constrain(x, config.rules, "layers", "batch", *["length"] * (x.ndim - 2))  # noqa: E731
+    return jax.tree.map(lambda x: spread(shape(x)), batch)
+
+
+def accumulate(config: Qwen2Config, loss_fn: Callable, params, batch, micro_rows: int):
     """Gradient and metrics of loss_fn(params, rows) -> (loss, dict), summed over micro-batches of rows."""
-    micro = jax.tree.map(lambda x: x.reshape(-1, micro_rows, *x.shape[1:]), batch)
+    micro = _split(config, batch, micro_rows)
     zero = jax.tree.map(jnp.zeros_like, jax.eval_shape(jax.grad(loss_fn, has_aux=True), params, _first(micro)))
 
     def add(carry, rows):
@@ -99,14 +131,15 @@ def apply_gradient(tx: optax.GradientTransformation, state: TrainState, grads) -
 
 
 def make_update(
-    config: Qwen2Config, tx: optax.GradientTransformation, settings: PPOSettings
-) -> Callable[[TrainState, dict, TokenBatch, jax.Array], tuple[TrainState, dict[str, jax.Array]]]:
-    """update(state, reference, batch, advantage [R, T] or [R, T, A]) -> (state, metrics); the old state's memory is
-    reused.
+    config: Qwen2Config, tx: optax.GradientTransformation, settings: PPOSettings, shardings: TrainState | None = None
+) -> Callable[[TrainState, TokenBatch, jax.Array], tuple[TrainState, dict[str, jax.Array]]]:
+    """update(state, batch, advantage [R, T] or [R, T, A]) -> (state, metrics); the old state's memory is reused.
 
     loss = agg(ℓ) − c_H·agg(H) + c_KL·agg(KL), ℓ over the loss tokens, H and KL over the response tokens. The counts of
     agg are those of the whole batch, so the split into micro-batches changes nothing. Rows must be a multiple of
-    `micro_rows`.
+    `micro_rows`. batch.reference_logp is needed where settings.kl is above 0.
+    shardings: of the state, None for one device. A step whose loss or gradient is not finite has a metric `skipped` of
+    1 and only NaN as its gradient, which `state.optimizer` does not follow.
     """
     s = settings
     clips = {
@@ -118,23 +151,22 @@ def make_update(
     def masks(batch):
         return batch.action_mask if s.tokens == "action" else batch.response_mask, batch.response_mask
 
-    def update(state: TrainState, reference, batch: TokenBatch, advantage):
+    def update(state: TrainState, batch: TokenBatch, advantage):
         sizes = [losses.counts(mask) for mask in masks(batch)]
 
         def loss_fn(params, rows):
             new, entropy = batch_logp(config, params, rows, s.temperature)
-            frozen, _ = batch_logp(config, reference, rows, s.temperature)
             target, response = masks(rows)
             w_target, w_response = (
                 losses.token_weights(mask, s.aggregation, *size)
                 for mask, size in zip((target, response), sizes, strict=True)
             )
             # Elsewhere new = -inf is possible (a token that was not allowed); it must not reach the gradient.
-            new, frozen = (jnp.where(response, x, 0.0) for x in (new, frozen))
+            new = jnp.where(response, new, 0.0)
             old = rows.behaviour_logp
             ratio = losses.token_ratio(new, old) if s.ratio == "token" else losses.sequence_ratio(new, old, target)
             loss, clipped = losses.policy_loss(ratio, token_advantages(rows, advantage), **clips)
-            kl = losses.kl_estimate(new, jax.lax.stop_gradient(frozen), s.kl_kind)
+            kl = losses.kl_estimate(new, rows.reference_logp, s.kl_kind) if s.kl else jnp.zeros_like(new)
             share = losses.token_weights(target, "token-mean", *sizes[0])
             parts = {
                 "policy_loss": losses.weighted_sum(loss, w_target),
@@ -143,10 +175,16 @@ def make_update(
                 "clip_fraction": losses.weighted_sum(clipped, share),
                 "approx_kl": losses.weighted_sum(old - new, losses.token_weights(response, "token-mean", *sizes[1])),
             }
-            return parts["policy_loss"] - s.entropy * parts["entropy"] + s.kl * parts["kl"], parts
+            parts["loss"] = parts["policy_loss"] - s.entropy * parts["entropy"] + s.kl * parts["kl"]
+            return parts["loss"], parts
 
-        grads, metrics = accumulate(loss_fn, state.params, batch, s.micro_rows)
+        grads, metrics = accumulate(config, loss_fn, state.params, batch, s.micro_rows)
         metrics["grad_norm"] = optax.tree.norm(grads)
+        finite = jnp.isfinite(metrics["loss"]) & jnp.isfinite(metrics["grad_norm"])
+        metrics["skipped"] = 1.0 - finite
+        grads = jax.tree.map(lambda x: jnp.where(finite, x, jnp.nan), grads)  # the optimizer skips these
         return apply_gradient(tx, state, grads), metrics
 
-    return jax.jit(update, donate_argnums=0)
+    return jax.jit(
+        update, donate_argnums=0, out_shardings=None if shardings is None else (shardings, shardings.updates)
+    )

@@ -42,7 +42,8 @@ def batches(episodes: Sequence[Episode], rows: int, max_steps: int, seed: int) -
         order = np.argsort(sizes + rng.uniform(0, 64, len(sizes)), kind="stable")
         chunks = [order[i : i + rows] for i in range(0, len(order) - rows + 1, rows)]
         for i in rng.permutation(len(chunks)):
-            yield pack([episodes[j] for j in chunks[i]], max_steps=max_steps, multiple=rows)
+            batch = pack([episodes[j] for j in chunks[i]], max_steps=max_steps, multiple=rows)
+            yield batch.replace(scored=None)  # observations are learnt too
 
 
 def warm_start(
@@ -69,7 +70,9 @@ def warm_start(
     def step(state: TrainState, batch: TokenBatch):
         rows = len(batch.tokens)
         micro = math.gcd(8, rows)
-        grads, losses = jax.tree.map(lambda x: x * micro / rows, accumulate(loss_fn, state.params, batch, micro))
+        grads, losses = jax.tree.map(
+            lambda x: x * micro / rows, accumulate(config, loss_fn, state.params, batch, micro)
+        )
         return apply_gradient(tx, state, grads), losses
 
     state = new_state(params, tx)

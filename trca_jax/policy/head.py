@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-# Logits of one chunk hold at most this many numbers; more than one chunk is recomputed in the backward pass.
-_CHUNK_ELEMENTS = 1 << 24
+# Logits of one chunk hold at most this many numbers a device; more than one chunk is recomputed in the backward pass.
+_CHUNK_ELEMENTS = 1 << 25
 
 
 def pack_allowed(allowed: jax.Array) -> jax.Array:
@@ -37,25 +37,24 @@ def token_logp(hidden, embedding, targets, temperature: float = 1.0, allowed=Non
 
     hidden [B, L, D], embedding [V, D], targets [B, L] ids, allowed bits [B, L, ceil(V/8)] or None -> two [B, L].
     """
+    length = targets.shape[1]
+    devices = max(jax.sharding.get_abstract_mesh().size, 1)
+    size = max(1, _CHUNK_ELEMENTS * devices // (targets.shape[0] * embedding.shape[0]))
 
     def chunk(args):
         h, y, bits = args
         logp = log_softmax(logits(h, embedding), temperature, bits)
         # A token that is not allowed has p = 0 and log p = -inf; it adds nothing, and must not add a NaN gradient.
         entropy = -jnp.sum(jnp.exp(logp) * jnp.where(jnp.isneginf(logp), 0.0, logp), axis=-1)
-        return jnp.take_along_axis(logp, y[:, None], axis=-1)[:, 0], entropy
+        return jnp.take_along_axis(logp, y[..., None], axis=-1)[..., 0], entropy
 
-    shape = targets.shape
-    flat = (hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1))
-    bits = None if allowed is None else allowed.reshape(-1, allowed.shape[-1])
-    tokens = flat[1].shape[0]
-    size = max(1, _CHUNK_ELEMENTS // embedding.shape[0])
-    if tokens <= size:
-        logp, entropy = chunk((*flat, bits))
-    else:
-        pad = -tokens % size
-        split = jax.tree.map(
-            lambda x: jnp.pad(x, ((0, pad),) + ((0, 0),) * (x.ndim - 1)).reshape(-1, size, *x.shape[1:]), (*flat, bits)
-        )
-        logp, entropy = (x.reshape(-1)[:tokens] for x in jax.lax.map(jax.checkpoint(chunk), split))
-    return logp.reshape(shape), entropy.reshape(shape)
+    if length <= size:
+        return chunk((hidden, targets, allowed))
+
+    def split(x):
+        """[B, L, ...] to [chunks, B, size, ...]: along the length, as rows may lie on different devices."""
+        x = jnp.pad(x, ((0, 0), (0, -length % size)) + ((0, 0),) * (x.ndim - 2))
+        return x.reshape(x.shape[0], -1, size, *x.shape[2:]).swapaxes(0, 1)
+
+    out = jax.lax.map(jax.checkpoint(chunk), jax.tree.map(split, (hidden, targets, allowed)))
+    return tuple(x.swapaxes(0, 1).reshape(x.shape[1], -1)[:, :length] for x in out)

@@ -7,16 +7,24 @@ Whatever lies behind a row's end is never seen and is overwritten when the row g
 
 from __future__ import annotations
 
+import functools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from flax import struct
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from trca_jax.policy.config import Qwen2Config
+from trca_jax.policy.sharding import constrain
 
-# Queries are taken in blocks, so that only the lower triangle of the attention matrix is ever computed.
+# Queries are taken in blocks, so that only a part of the attention matrix is held at a time, and without a cache only
+# its lower triangle computed.
 _BLOCK = 128
 _HIDDEN = -1e30  # finite, so that a row that sees nothing stays finite
+
+
+CACHE_AXES = ("layers", "batch", "kv_heads", "length", "head_dim")
 
 
 @struct.dataclass
@@ -27,10 +35,11 @@ class Cache:
     v: jax.Array
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
 def empty_cache(config: Qwen2Config, rows: int, slots: int) -> Cache:
     """A cache for `rows` rows of at most `slots` tokens."""
     shape = (config.num_layers, rows, config.num_kv_heads, slots, config.head_dim)
-    return Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype))
+    return Cache(*(constrain(jnp.zeros(shape, config.dtype), config.rules, *CACHE_AXES) for _ in range(2)))
 
 
 def _rope(x, positions, theta):
@@ -47,6 +56,15 @@ def _attend(q, k, v, seen):
     scores = jnp.einsum("bkglh,bksh->bkgls", q, k, preferred_element_type=jnp.float32) * q.shape[-1] ** -0.5
     scores += jnp.where(seen, 0.0, _HIDDEN)[:, None, None]
     return jnp.einsum("bkgls,bksh->bkglh", nn.softmax(scores, axis=-1).astype(v.dtype), v)
+
+
+def _cached(q, k, v, positions):
+    """Attention to the slots of a cache up to the position of each query."""
+    out = []
+    for start in range(0, q.shape[3], _BLOCK):
+        seen = jnp.arange(k.shape[2]) <= positions[:, start : start + _BLOCK, None]
+        out.append(_attend(q[:, :, :, start : start + _BLOCK], k, v, seen))
+    return jnp.concatenate(out, axis=3)
 
 
 def _causal(q, k, v, segment_ids):
@@ -107,15 +125,14 @@ class Layer(nn.Module):
             rows, heads = jnp.ogrid[: x.shape[0], : c.num_kv_heads]
             at = (layer, rows[..., None], heads[..., None], positions[:, None])
             cache = Cache(cache.k.at[at].set(k), cache.v.at[at].set(v))
-            seen = jnp.arange(cache.k.shape[3]) <= positions[:, :, None]
-            out = _attend(q, cache.k[layer], cache.v[layer], seen)
+            out = _cached(q, cache.k[layer], cache.v[layer], positions)
         out = out.transpose(0, 3, 1, 2, 4).reshape(*x.shape[:2], c.num_heads, c.head_dim)
         x += _dense(c, c.hidden_size, ("heads", "head_dim", "embed"), "o", axis=(-2, -1))(out)
         h = RMSNorm(c, name="post_norm")(x)
         gate = _dense(c, c.intermediate_size, ("embed", "mlp"), "gate")(h)
         up = _dense(c, c.intermediate_size, ("embed", "mlp"), "up")(h)
         x += _dense(c, c.hidden_size, ("mlp", "embed"), "down")(nn.silu(gate) * up)
-        return (x, cache), None
+        return (constrain(x, c.rules, "batch", "length", "hidden"), cache), None
 
 
 class Qwen2(nn.Module):
@@ -136,7 +153,7 @@ class Qwen2(nn.Module):
         embedding = self.param("embedding", table, (c.vocab_size, c.hidden_size))
         if not c.tie_embeddings:
             self.param("lm_head", table, (c.vocab_size, c.hidden_size))
-        x = embedding[tokens].astype(c.dtype)
+        x = constrain(_whole(c, embedding)[tokens], c.rules, "batch", "length", "hidden")
         layer = Layer if cache is not None or not c.remat else nn.remat(Layer, prevent_cse=False)
         layers = nn.scan(
             layer, variable_axes={"params": 0}, split_rngs={"params": True}, length=c.num_layers,
@@ -146,12 +163,39 @@ class Qwen2(nn.Module):
         return RMSNorm(c, name="norm")(x), cache
 
 
+def param_shardings(config: Qwen2Config, mesh: Mesh):
+    """Where every parameter lives: a NamedSharding a leaf, by the config's rules. Raises as `ShardingRules.spec`."""
+    tokens = jax.ShapeDtypeStruct((1, 1), jnp.int32)
+    boxed = jax.eval_shape(Qwen2(config).init, jax.random.key(0), tokens, tokens)["params"]
+    place = lambda names, x: NamedSharding(mesh, config.rules.spec(names, x.shape, dict(mesh.shape)))  # noqa: E731
+    return jax.tree.map(
+        place, nn.get_partition_spec(boxed), nn.unbox(boxed), is_leaf=lambda x: isinstance(x, PartitionSpec)
+    )
+
+
+def compute_copy(config: Qwen2Config, params):
+    """The parameters in the type they are computed in. Forward passes with them are equal to those with the originals,
+    as the model rounds to the same type: norms, which it applies in float32, stay as they are."""
+    keep = lambda path: "norm" in jax.tree_util.keystr(path)  # noqa: E731
+    return jax.tree_util.tree_map_with_path(lambda path, x: x if keep(path) else x.astype(config.dtype), params)
+
+
 def init_params(config: Qwen2Config, key: jax.Array):
     """Random float32 parameters: one plain nested dict, the layers stacked on a leading axis."""
     tokens = jnp.zeros((1, 1), jnp.int32)
     return nn.unbox(Qwen2(config).init(key, tokens, tokens)["params"])
 
 
+def param_shapes(config: Qwen2Config):
+    """The tree of `init_params`, of shapes and types only."""
+    return jax.eval_shape(lambda: init_params(config, jax.random.key(0)))
+
+
 def output_embedding(config: Qwen2Config, params) -> jax.Array:
-    """The head's matrix [V, D]."""
-    return params["embedding" if config.tie_embeddings else "lm_head"]
+    """The head's matrix [V, D], in the compute type."""
+    return _whole(config, params["embedding" if config.tie_embeddings else "lm_head"])
+
+
+def _whole(config: Qwen2Config, table):
+    """[V, D] in the compute type, whole along D: gathered once, not for every chunk of the head or at every token."""
+    return constrain(table.astype(config.dtype), config.rules, "vocab", "hidden")

@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import struct
+from jax.sharding import Mesh, NamedSharding
 
 from trca_jax.policy.config import Qwen2Config
 from trca_jax.policy.decoding import Decoding, distribution, draw
 from trca_jax.policy.head import logits, pack_allowed
-from trca_jax.policy.qwen2 import Cache, Qwen2, empty_cache, output_embedding
+from trca_jax.policy.qwen2 import CACHE_AXES, Cache, Qwen2, empty_cache, output_embedding
 from trca_jax.policy.tokens import STOPPED
 
 
@@ -111,6 +112,24 @@ def _regroup(cache: Cache, places, *, slots: int) -> Cache:
     """The rows at these places of the batch, each with room for `slots` tokens."""
     more = [(0, 0)] * 3 + [(0, slots - cache.k.shape[3]), (0, 0)]
     return jax.tree.map(lambda x: jnp.pad(x[:, places], more), cache)
+
+
+def lower_turn(config: Qwen2Config, params, mesh: Mesh, *, rows: int, prompt: int, max_new: int, decoding: Decoding):
+    """A first turn of `rows` prompts of so many tokens, lowered for a mesh (the context), and its cache's shapes.
+
+    params: shapes with their shardings.
+    """
+    placed = lambda x: NamedSharding(mesh, config.rules.spec(CACHE_AXES, x.shape, dict(mesh.shape)))  # noqa: E731
+    cache = empty_cache.eval_shape(config, rows, prompt + max_new)
+    cache = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=placed(x)), cache)
+    ints = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int32)  # noqa: E731
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), rows))
+    stops = jax.ShapeDtypeStruct((1, config.vocab_size), jnp.int8)
+    lowered = _turn.lower(
+        params, cache, ints(rows, prompt), ints(rows), ints(rows), ints(rows), keys, stops, None,
+        config=config, max_new=max_new, decoding=decoding,
+    )  # fmt: skip
+    return lowered, cache
 
 
 class Sampler:

@@ -10,7 +10,8 @@ from flax import struct
 from trca_jax.policy.sampler import bucket
 from trca_jax.rollout.episode import Episode
 
-ROW_LENGTHS = (128, 256, 320, 384, 448, 512, 640, 768, 1024, 2048, 4096)
+ROW_LENGTHS = (128, 256, 320, 384, 448, 512, 640, 768, 1024, 1536, 2048, 2560, 3072, 4096, 4608)
+_SCORED = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096)
 
 
 @struct.dataclass
@@ -21,8 +22,9 @@ class TokenBatch:
     of the sampling distribution. response_mask, action_mask [B, L] booleans: all sampled tokens; those inside the
     action tags (the whole response where it was malformed, or its penalty would reach no token; methods 10.3).
     transition [B, L] int32: the flat index r·T + t of the step whose advantage the token takes. place [B, L] int32: of
-    the token in its step's response. allowed: bits [B, L,
-    V/8] of the tokens that could be sampled, or None.
+    the token in its step's response. allowed: bits [B, L, V/8] of the tokens that could be sampled, or None.
+    scored [B, A] int32: the places of the row's response tokens, in order, then L: only there are log-probabilities
+    needed (None: everywhere). reference_logp [B, L] float32: under the frozen start policy, or None where nobody asks.
     """
 
     tokens: np.ndarray
@@ -33,6 +35,8 @@ class TokenBatch:
     transition: np.ndarray
     place: np.ndarray
     allowed: np.ndarray | None
+    scored: np.ndarray | None = None
+    reference_logp: np.ndarray | None = None
 
 
 def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1, malformed: str = "response") -> TokenBatch:
@@ -89,7 +93,15 @@ def pack(episodes: Sequence[Episode], *, max_steps: int, multiple: int = 1, malf
                 batch.allowed[b, start:stop] = step.allowed
             at = stop
         batch.segment_ids[b, :at] = 1
-    return batch
+    return batch.replace(scored=_places(batch.response_mask))
+
+
+def _places(mask: np.ndarray) -> np.ndarray:
+    """[B, L] to [B, A]: where each row's mask is set, then L; A is a bucket, at most L."""
+    count = mask.sum(axis=1)
+    width = min(bucket(max(count, default=1), _SCORED, "sampled tokens of a row"), mask.shape[1])
+    order = np.argsort(~mask, axis=1, kind="stable")[:, :width]
+    return np.where(np.arange(width) < count[:, None], order, mask.shape[1]).astype(np.int32)
 
 
 def _steps(count: int) -> int:

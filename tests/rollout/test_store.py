@@ -1,0 +1,54 @@
+"""Episodes survive the way through bytes; shares cover all rollouts."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from fake_world import ShortPrompt, task
+
+from trca_jax.agents.prompts import WordPrompt
+from trca_jax.rollout.processes import gather, leads, share
+from trca_jax.rollout.store import decode, encode
+
+TASKS = [task("a"), task("é", breaks=2), task("b", breaks=0), task("c", "yellow")]
+
+
+@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+@pytest.mark.parametrize("decode_mode", ["free", "admissible"])
+def test_episodes_are_the_same_after_bytes(play, prompt, decode_mode):
+    episodes = play(TASKS, prompt=prompt, decode=decode_mode, seed=3)
+    assert {e.failure is None for e in episodes} == {True, False} and any(not e.steps for e in episodes)
+    again = decode(encode(episodes), TASKS)
+    for one, two in zip(episodes, again, strict=True):
+        plain = lambda e: {**vars(e), "steps": None}  # noqa: E731
+        assert plain(one) == plain(two)
+        for s, t in zip(one.steps, two.steps, strict=True):
+            for field in dataclasses.fields(s):
+                a, b = getattr(s, field.name), getattr(t, field.name)
+                if isinstance(a, np.ndarray):
+                    np.testing.assert_array_equal(a, b)
+                    assert a.dtype == b.dtype
+                else:
+                    assert a == b and type(a) is type(b), field.name
+
+
+def test_the_tasks_must_be_as_many(play):
+    with pytest.raises(ValueError, match="the archive holds 1 episodes, there are 4 tasks"):
+        decode(encode(play(TASKS[:1])), TASKS)
+
+
+def test_one_process_has_everything():
+    assert share(6) == range(6) and gather(b"abc") == [b"abc"] and leads()
+
+
+def test_shares_are_equal_and_cover_all(monkeypatch):
+    monkeypatch.setattr(jax, "process_count", lambda: 3)
+    parts = []
+    for rank in range(3):
+        monkeypatch.setattr(jax, "process_index", lambda rank=rank: rank)
+        parts += share(6)
+        assert leads() == (rank == 0)
+    assert parts == list(range(6))
+    with pytest.raises(ValueError, match="7 rollouts cannot be shared equally by 3 processes"):
+        share(7)

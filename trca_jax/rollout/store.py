@@ -1,0 +1,60 @@
+"""Episodes as bytes and back: what was played, without the tasks."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from trca_jax.envs.base import Task
+from trca_jax.rollout.episode import Episode, Step
+
+_ARRAYS = {"prompt_ids": np.int32, "response_ids": np.int32, "behaviour_logp": np.float32}
+_STEP = ("action", "action_span", "before", "admissible", "after", "reward")
+_EPISODE = ("group", "layout", "first_observation", "won", "truncated", "failure")
+
+
+def encode(episodes: Sequence[Episode]) -> bytes:
+    """A compressed archive of arrays (tokens of all steps, one behind another) and one JSON text for the rest."""
+    steps = [step for episode in episodes for step in episode.steps]
+    text = [
+        {**{name: getattr(e, name) for name in _EPISODE}, "steps": [[getattr(s, n) for n in _STEP] for s in e.steps]}
+        for e in episodes
+    ]
+    arrays = {"text": np.frombuffer(json.dumps(text).encode(), np.uint8)}
+    for name, dtype in _ARRAYS.items():
+        values = [getattr(step, name) for step in steps]
+        arrays[name] = np.concatenate([np.zeros(0, dtype), *values]).astype(dtype)
+        arrays[name + "_length"] = np.array([len(x) for x in values], np.int32)
+    constrained = [step.allowed for step in steps if step.allowed is not None]
+    arrays["constrained"] = np.array([step.allowed is not None for step in steps], bool)
+    if constrained:
+        arrays["allowed"] = np.concatenate(constrained)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def decode(data: bytes, tasks: Sequence[Task]) -> list[Episode]:
+    """The episodes that `encode` wrote; tasks: theirs, in the same order. Raises ValueError if the number differs."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    text = json.loads(arrays["text"].tobytes())
+    if len(text) != len(tasks):
+        raise ValueError(f"the archive holds {len(text)} episodes, there are {len(tasks)} tasks")
+    parts = {name: iter(np.split(arrays[name], np.cumsum(arrays[name + "_length"])[:-1])) for name in _ARRAYS}
+    counts = arrays["response_ids_length"][arrays["constrained"]]
+    allowed = iter(np.split(arrays["allowed"], np.cumsum(counts)[:-1]) if counts.size else ())
+    constrained = iter(arrays["constrained"])
+    episodes = []
+    for record, task in zip(text, tasks, strict=True):
+        steps = []
+        for row in record.pop("steps"):
+            fields = dict(zip(_STEP, row, strict=True))
+            fields |= {"action_span": tuple(fields["action_span"]), "admissible": tuple(fields["admissible"])}
+            tokens = {name: next(values) for name, values in parts.items()}
+            steps.append(Step(**tokens, allowed=next(allowed) if next(constrained) else None, **fields))
+        episodes.append(Episode(task, steps=steps, **record))
+    return episodes
