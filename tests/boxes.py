@@ -12,8 +12,8 @@ COLOURS = ("red", "blue", "green")
 
 
 def task(name, goal="red", colours=COLOURS, **trouble):
-    """trouble: `breaks` at this step (0: the reset), `ends` at this step without success, `naps` a second
-    at this step."""
+    """trouble: `breaks` at this step (0: the reset), `ends` at this step without success, `naps` for 1.5
+    seconds at this step."""
     return Task(name, "boxes", f"open the {goal} box", "open", {"goal": goal, "colours": colours, **trouble})
 
 
@@ -37,6 +37,6 @@ class Boxes:
 
     def _break(self):
         if self.steps == self.payload.get("naps"):
-            time.sleep(1)
+            time.sleep(1.5)
         if self.steps == self.payload.get("breaks"):
             raise RuntimeError(f"broken at {self.steps}")

@@ -21,7 +21,7 @@ def evaluated(folder, **settings):
     config.ppo.temperature = 0.8
     config.eval.update(settings)
 
-    def collector(params, tasks, groups, key, on_turn, *, decoding):
+    def collector(params, tasks, groups, key, on_turn, *, first, decoding):
         told.append(decoding)
         return [SimpleNamespace(won=True, steps=[], failure=None)]
 
