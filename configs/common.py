@@ -39,8 +39,9 @@ def get_config() -> ConfigDict:
     c.agent.prompt = "word"
     c.agent.max_new = 8
     c.agent.decode = "admissible"  # or free
+    # Padded sizes, and by what the batch may be divided as its episodes end.
     c.agent.buckets = ConfigDict(
-        {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (96, 192)}
+        {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (96, 192), "batch": (1, 2, 4)}
     )
 
     c.ppo = ConfigDict()

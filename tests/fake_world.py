@@ -1,17 +1,15 @@
-"""A small text world: three closed boxes, one of the colour that the task asks for. It breaks where a task says so."""
+"""All around the small world of boxes: its rubric, its reader, a prompt, a tokenizer and a policy."""
 
 import dataclasses
 
 import jax
+from boxes import COLOURS, COMMANDS, Boxes
 from tiny import TINY, random_params
 
-from trca_jax.envs.base import Observation, Task
 from trca_jax.policy.tokenizer import word_tokenizer
 from trca_jax.rubrics.library import parse_library
 from trca_jax.rubrics.schema import BindingField, Fact
 
-COMMANDS = ("open 1", "open 2", "open 3", "wait", "help")
-COLOURS = ("red", "blue", "green")
 RUBRIC = """
 benchmark = "boxes"
 [[operator]]
@@ -47,34 +45,6 @@ LIBRARY = parse_library(
     [BindingField("goal", "symbol", "the colour asked for")],
     ["opened"],
 )
-
-
-def task(name, goal="red", colours=COLOURS, **trouble):
-    """trouble: `breaks` at this step (0: the reset), `ends` at this step without success."""
-    return Task(name, "boxes", f"open the {goal} box", "open", {"goal": goal, "colours": colours, **trouble})
-
-
-class Boxes:
-    def reset(self, task):
-        self.payload, self.steps = task.payload, 0
-        self._break()
-        return Observation("you see box 1 box 2 box 3 .", COMMANDS)
-
-    def step(self, action):
-        self.steps += 1
-        self._break()
-        verb, _, number = action.partition(" ")
-        done = self.steps == self.payload.get("ends")
-        if verb == "open" and number in ("1", "2", "3"):
-            colour = self.payload["colours"][int(number) - 1]
-            won = colour == self.payload["goal"]
-            return Observation(f"you open box {number} . it is {colour} .", COMMANDS, float(won), won or done, won)
-        text = "time goes by ." if action == "wait" else "nothing happens ."
-        return Observation(text, COMMANDS, -0.5 * (action == "wait"), done)
-
-    def _break(self):
-        if self.steps == self.payload.get("breaks"):
-            raise RuntimeError(f"broken at {self.steps}")
 
 
 class Adapter:

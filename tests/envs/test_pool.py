@@ -33,6 +33,8 @@ class Toy:
             time.sleep(600)
         if action == "nap":
             time.sleep(0.6)
+        if action == "rest":
+            time.sleep(2)
         if action == "modules":
             return Observation(" ".join(sys.modules))
         return Observation(f"{self.task.id} {action} {self.steps}" + "x" * self.large, ("a", "b"), 0.5, True, True)
@@ -77,6 +79,33 @@ def test_answers_come_back_to_their_slots_in_the_order_asked_for(workers):
         assert [o.text for o in pool.receive([0, 3, 6])] == ["0 zero 1", "3 again 2", "6 six 1"]
         pool.step([2], ["x"])
         assert pool.receive([2]) == [Observation("2 x 1", ("a", "b"), 0.5, True, True)]
+
+
+def test_what_is_in_can_be_taken_before_the_rest():
+    """Slot 1 rests before slot 2 in the same worker; what is done before it, or elsewhere, is not held back."""
+    with EnvPool(Toy, slots=6, workers=2) as pool:
+        start(pool, list(range(6)))
+        pool.step([0, 1, 2, 3], ["zero", "rest", "two", "three"])
+        begin = time.monotonic()
+        assert pool.ready([3, 2, 1, 0], 0.8) == [3, 0]
+        assert 0.7 < time.monotonic() - begin < 1.6
+        assert [o.text for o in pool.receive([3])] == ["3 three 1"]
+        pool.step([3], ["again"])
+        assert pool.ready([3], 10) == [3] and time.monotonic() - begin < 1.8
+        assert pool.ready([0, 1, 2], 10) == [0, 1, 2]
+        assert 1.8 < time.monotonic() - begin < 6
+        assert [o.text for o in pool.receive([0, 1, 2])] == ["0 zero 1", "1 rest 1", "2 two 1"]
+
+
+def test_looking_does_not_end_a_slow_worker_before_its_deadline():
+    with EnvPool(Toy, slots=2, workers=2, deadline_s=1.5) as pool:
+        start(pool, [0, 1])
+        pool.step([0, 1], ["sleep", "x"])
+        begin = time.monotonic()
+        assert pool.ready([0, 1], 0.2) == [1]
+        assert pool.ready([0], 10) == [0]  # its failure is an answer
+        assert 1.4 < time.monotonic() - begin < 4
+        assert pool.receive([0])[0].failure == "worker 0 passed its deadline of 1.5 s"
 
 
 def test_a_killed_worker_fails_its_episodes_and_is_replaced():
@@ -219,6 +248,7 @@ def test_wrong_calls_are_one_clear_error():
         start(pool, [0])
         for call, message in (
             (lambda: pool.receive([1]), "asked nothing"),
+            (lambda: pool.ready([1], 1), "asked nothing"),
             (lambda: pool.step([0, 1], ["x"]), "one for each slot"),
             (lambda: pool.step([0, 0], ["x", "y"]), "once"),
             (lambda: pool.step([2], ["x"]), "no slots"),

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fake_world import CONFIG, TOKENIZER, ShortPrompt, World, policy, task
+from boxes import task
+from fake_world import CONFIG, TOKENIZER, ShortPrompt, World, policy
 
 from trca_jax.agents.prompts import WordPrompt
 from trca_jax.credit import METHODS

@@ -1,6 +1,7 @@
 """The sampler: its log-probabilities are the trainer's, its rows are independent, its shapes few."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
@@ -8,7 +9,7 @@ from tiny import TINY
 
 from trca_jax.learner.update import batch_logp
 from trca_jax.policy import sampler as sampler_module
-from trca_jax.policy.decoding import Decoding
+from trca_jax.policy.decoding import Decoding, distribution
 from trca_jax.policy.head import log_softmax, logits
 from trca_jax.policy.qwen2 import Qwen2, output_embedding
 from trca_jax.policy.sampler import Buckets, Sampler, bucket
@@ -211,6 +212,105 @@ def test_a_shape_is_compiled_once_for_each_pair_of_buckets(params):
     assert sampler_module._turn._cache_size() - before == 2
 
 
+def played_alone(params, row, new, fresh_keys):
+    """One row's answers when nobody pauses or ends: (ids, logp) turn by turn."""
+    sampler, text, out = make(4), [], []
+    for turn, ids in enumerate(new):
+        text = text + ids
+        got = sample(sampler, params, [text if r == row else [] for r in range(4)], fresh_keys(turn))
+        n = got.count[row]
+        text, out = text + got.ids[row, :n].tolist(), [*out, (got.ids[row, :n], got.logp[row, :n])]
+    return out
+
+
+def test_rows_may_pause_and_end_and_the_cache_shrinks_with_the_batch(params):
+    """Row 2 pauses in turn 1 and 2 and its cache waits for it: read again, its text would not fit the chunk of 8."""
+    sampler = make(4, buckets=Buckets(chunk=(8,), slots=(64,), commands=(4,), batch=(1, 2, 4)))
+    new = [[[5 + r, 6, 7 + t] for t in range(5)] for r in range(4)]
+    plays = [(0, 1, 2, 3), (0, 1, 3), (0, 3), (2, 3), (2,)]  # the rows of each turn
+    paused = [(), (2,), (2,), (), ()]
+    texts, turns, batches = [[] for _ in range(4)], [0] * 4, []
+    expected = [played_alone(params, r, new[r], lambda turn: row_keys(turn, 4)) for r in range(4)]
+    for playing, waiting in zip(plays, paused, strict=True):
+        rows = [None] * 4
+        for r in waiting:
+            rows[r] = []
+        for r in playing:
+            texts[r] = texts[r] + new[r][turns[r]]
+            rows[r] = texts[r]
+        keys = jnp.stack([row_keys(turns[r], 4)[r] for r in range(4)])
+        out = sample(sampler, params, rows, keys)
+        batches.append(sampler._cache.k.shape[1])
+        for r in range(4):
+            n = out.count[r]
+            assert (n > 0) == (r in playing)
+            if n:
+                ids, logp = expected[r][turns[r]]
+                np.testing.assert_array_equal(out.ids[r, :n], ids)
+                np.testing.assert_allclose(out.logp[r, :n], logp, atol=1e-5)
+                texts[r], turns[r] = texts[r] + ids.tolist(), turns[r] + 1
+    assert batches == [4, 4, 4, 2, 1]
+    with pytest.raises(ValueError, match=r"rows \[3\] have ended; reset\(\) first"):
+        sample(sampler, params, [None, None, None, texts[3] + [5]], keys)
+    sampler.reset()
+    sample(sampler, params, [[5]] * 4, keys)
+    assert sampler._cache.k.shape[1] == 4
+
+
+def test_batches_are_compiled_once_for_each_size(params):
+    """Rows end in two different orders, and at once; 6 rows in batches of 6, 3 and 2."""
+    sampler = make(6, max_new=2, buckets=Buckets(chunk=(8,), slots=(32,), batch=(1, 2, 3)))
+    before = sampler_module._turn._cache_size()
+    for order in ([(0, 1, 2, 3, 4, 5), (0, 2, 4), (4,)], [(1, 2, 3, 5), (1, 2, 3), (2, 3)], [(0, 1, 2, 3, 4), (3,)]):
+        sampler.reset()
+        texts = [[5]] * 6
+        for playing in order:
+            out = sample(sampler, params, [texts[r] if r in playing else None for r in range(6)], row_keys(0, 6))
+            texts = [t + out.ids[r, : out.count[r]].tolist() + [6] for r, t in enumerate(texts)]
+    assert sampler_module._turn._cache_size() - before == 3
+
+
+def test_an_answer_ends_with_a_string_however_its_tokens_cut_it(params):
+    """'</' and 'a>' end an answer together only; '</a>!' alone, with a letter behind the tag."""
+    pieces = [b"x"] * TINY.vocab_size
+    pieces[10], pieces[11], pieces[12] = b"</", b"a>", b"</a>!"
+    scaled = params["embedding"].at[jnp.array([STOP, 12])].set(params["embedding"][jnp.array([5, 6])])
+    likely = params | {"embedding": scaled.at[jnp.array([10, 11])].multiply(4)}
+    sampler = make(128, max_new=8, stops=stop_table(pieces, ["</a>"], [], TINY.vocab_size))
+    out = sample(sampler, likely, [[7, 8]] * 128, row_keys(0, 128))
+    by_pair = by_one = 0
+    for ids, n in zip(out.ids.tolist(), out.count, strict=True):
+        text = [b"".join(pieces[i] for i in ids[:k]) for k in range(9)]
+        assert n == next((k for k in range(9) if b"</a>" in text[k]), 8)
+        by_pair += n < 8 and ids[n - 2 : n] == [10, 11]
+        by_one += n < 8 and ids[n - 1] == 12
+        assert not any(ids[n:])
+    assert by_pair > 3 and by_one > 3
+
+
+def test_a_greedy_answer_is_the_likeliest_and_its_log_probabilities_are_those_of_temperature_one(params):
+    row = [9, 8, 7]
+    one = sample(make(), params, [row] * 3, row_keys(0, 3), decoding=Decoding(0.0))
+    assert (one.ids == one.ids[0]).all()
+    n = one.count[0]
+    tokens = jnp.array([row + one.ids[0, :n].tolist()])
+    hidden = Qwen2(TINY).apply({"params": params}, tokens, jnp.arange(len(tokens[0]))[None])[0][0, 2:-1]
+    logp = np.asarray(log_softmax(logits(hidden, output_embedding(TINY, params)), 1.0))
+    np.testing.assert_array_equal(one.ids[0, :n], logp.argmax(axis=-1))
+    np.testing.assert_allclose(one.logp[0, :n], logp.max(axis=-1), atol=1e-5)
+
+
+def test_log_probabilities_are_those_of_what_was_sampled_from(params):
+    decoding = Decoding(T, top_p=0.6, top_k=9)
+    out = sample(make(128, max_new=1), params, [[17, 41, 8]] * 128, row_keys(0, 128), decoding=decoding)
+    hidden = Qwen2(TINY).apply({"params": params}, jnp.array([[17, 41, 8]]), jnp.arange(3)[None])[0][0, -1]
+    logp = np.asarray(distribution(logits(hidden, output_embedding(TINY, params)), decoding, None))
+    kept = np.flatnonzero(np.isfinite(logp))
+    assert 1 < len(kept) <= 9
+    assert set(out.ids[:, 0]) == set(kept.tolist())
+    np.testing.assert_allclose(out.logp[:, 0], logp[out.ids[:, 0]], atol=1e-5)
+
+
 def test_fits_says_what_start_turn_accepts(params):
     """The answer's last token is not cached: it comes with the next chunk."""
     sampler = make()
@@ -237,10 +337,20 @@ def test_rows_that_do_not_fit_are_refused(params):
         sampler.start_turn(params, [[5, 6], *idle], row_keys(1, 3))
 
 
+def test_stops_of_another_vocabulary_are_refused():
+    with pytest.raises(ValueError, match="stops are for 59 ids, expected the model's 60"):
+        make(stops=STOPS[:, 1:])
+
+
 @pytest.mark.parametrize("sizes", [(), (64, 32), (32, 32), (0, 32)])
 def test_buckets_must_ascend(sizes):
     with pytest.raises(ValueError, match=r"buckets\.slots = .*expected ascending positive sizes"):
         Buckets(slots=sizes)
+
+
+def test_the_whole_batch_is_a_bucket():
+    with pytest.raises(ValueError, match=r"buckets\.batch = \(2, 4\): expected 1, the whole batch, as the first"):
+        Buckets(batch=(2, 4))
 
 
 def test_bucket_takes_the_smallest_that_holds():

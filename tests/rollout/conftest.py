@@ -21,16 +21,19 @@ def params():
 
 @pytest.fixture(scope="session")
 def play(params):
-    """play(tasks, groups, ...) -> episodes; every call has its own pool and collector."""
+    """play(tasks, groups, ...) -> episodes; every call has its own pool and collector. call: how it is called."""
 
-    def run(tasks, groups=None, *, seed=0, prompt=None, decode="free", slots=4, halves=1, max_steps=MAX_STEPS, **more):
+    def run(
+        tasks, groups=None, *, seed=0, prompt=None, decode="free", slots=4, halves=1, max_steps=MAX_STEPS, pool=None,
+        call=None, **more,
+    ):  # fmt: skip
         codec = Codec(TOKENIZER, prompt or WordPrompt(), 4)
-        with EnvPool(World().make_env, slots=slots, workers=0) as pool:
+        with pool or EnvPool(World().make_env, slots=slots, workers=0) as pool:
             collector = Collector(
                 CONFIG, codec, pool, max_steps=max_steps, max_new=4, decode=decode, halves=halves,
                 **{"buckets": BUCKETS, **more},
             )  # fmt: skip
-            return collector(params, tasks, groups or range(len(tasks)), jax.random.key(seed))
+            return collector(params, tasks, groups or range(len(tasks)), jax.random.key(seed), **(call or {}))
 
     return run
 

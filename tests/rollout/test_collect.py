@@ -1,13 +1,17 @@
 """The sampling loop on the fake world: ids stay as sampled, episodes end for the right reason, alone."""
 
+from random import Random
+
 import jax
 import numpy as np
 import pytest
-from fake_world import COMMANDS, CONFIG, TOKENIZER, Boxes, ShortPrompt, World, task
+from boxes import COMMANDS, Boxes, task
+from fake_world import CONFIG, TOKENIZER, ShortPrompt, World
 
 from trca_jax.agents.parse import parse
 from trca_jax.agents.prompts import InstructPrompt, WordPrompt
 from trca_jax.envs.pool import EnvPool
+from trca_jax.policy.decoding import Decoding
 from trca_jax.policy.sampler import Buckets, Sampler
 from trca_jax.policy.tokens import Decoded
 from trca_jax.rollout.codec import Codec
@@ -163,6 +167,79 @@ def test_equal_keys_give_equal_episodes_whatever_the_halves(play, decode):
     assert [s.action for e in other for s in e.steps] != [s.action for e in one for s in e.steps]
 
 
+@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+def test_processes_that_play_a_share_each_sample_what_one_would(play, prompt):
+    whole = play(GROUP, [0] * 4, prompt=prompt, seed=5)
+    first = play(GROUP[:2], [0] * 2, prompt=prompt, seed=5, slots=2)
+    second = play(GROUP[2:], [0] * 2, prompt=prompt, seed=5, slots=2, call={"first": 2})
+    same([*first, *second], whole)
+
+
+class Late(EnvPool):
+    """A pool in which about every second answer is not in yet when it is looked for."""
+
+    def __init__(self, seed):
+        super().__init__(Boxes, slots=4, workers=0)
+        self.rng, self.missed = Random(seed), 0
+
+    def ready(self, slots, patience_s):
+        found = super().ready(slots, patience_s)
+        if patience_s > 0:  # a wait; the collector looks again at what is in
+            return found
+        here = [slot for slot in found if self.rng.random() < 0.5]
+        self.missed += len(found) - len(here)
+        return here
+
+
+@pytest.mark.parametrize("decode", ["free", "admissible"])
+@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+@pytest.mark.parametrize("halves", [1, 2])
+def test_tokens_are_the_same_whoever_was_late(play, sampled, prompt, decode, halves):
+    """Rows are played in other batches, in other orders, and their caches wait for them meanwhile."""
+    tasks = [task("a", "yellow"), task("b", "yellow", ends=2), task("c"), task("d", breaks=3)]
+    plain = play(tasks, prompt=prompt, decode=decode, seed=3)
+    in_step = len(sampled)
+    for seed in range(2):
+        pool = Late(seed)
+        same(play(tasks, prompt=prompt, decode=decode, seed=3, halves=halves, pool=pool), plain)
+        assert pool.missed > 4
+    assert len(sampled) - in_step > 2 * in_step
+
+
+def test_a_row_that_waits_for_its_environment_does_not_hold_up_the_rest(play, sampled):
+    """One world naps in its first step; the others end their four steps meanwhile."""
+    tasks = [task("a", "yellow"), task("b", "yellow"), task("c", "yellow", naps=1), task("d", "yellow")]
+    plain = play([task(name, "yellow") for name in "abcd"], seed=1)
+
+    def turns(patience_s):
+        """Which rows played in each turn."""
+        pool = EnvPool(Boxes, slots=4, workers=4)
+        pool.reset(range(4), tasks)  # the workers are up before the clock runs
+        pool.receive(range(4))
+        sampled.clear()
+        same(play(tasks, seed=1, pool=pool, patience_s=patience_s), plain)
+        return [[len(row) > 0 for row in rows] for rows, _ in sampled]
+
+    assert [row[2] for row in turns(0.4)][-4:] == [False, True, True, True]
+    assert turns(30) == [[True] * 4] * 4  # with more patience they go on together
+
+
+def test_an_evaluation_may_be_greedy_and_training_is_as_before(params):
+    codec = Codec(TOKENIZER, WordPrompt(), 4)
+    with EnvPool(Boxes, slots=4, workers=0) as pool:
+        collector = Collector(
+            CONFIG, codec, pool, max_steps=4, max_new=4, halves=1,
+            buckets=Buckets(chunk=(32,), slots=(96,), commands=(4,)),
+        )  # fmt: skip
+        before = collector(params, GROUP, [0] * 4, jax.random.key(1))
+        greedy = collector(params, GROUP, [0] * 4, jax.random.key(1), decoding=Decoding(0.0))
+        for episode in greedy:
+            assert [s.response_ids.tolist() for s in episode.steps] == [
+                s.response_ids.tolist() for s in greedy[0].steps
+            ]
+        same(collector(params, GROUP, [0] * 4, jax.random.key(1)), before)
+
+
 def test_members_of_a_group_differ(play):
     """Equal prompts, own keys: or every advantage would be 0."""
     episodes = play(GROUP, [0] * 4, decode="free")
@@ -216,6 +293,10 @@ def test_settings_that_do_not_go_together_are_refused():
             make(Codec(TOKENIZER, WordPrompt(), 4), decode="greedy")
         with pytest.raises(ValueError, match="decode 'admissible' needs a prompt that ends inside <action>"):
             make(Codec(TOKENIZER, InstructPrompt(), 4), decode="admissible")
+        with pytest.raises(ValueError, match=r"temperature 0 must be above 0 in training; only an evaluation can be"):
+            make(Codec(TOKENIZER, WordPrompt(), 4), temperature=0)
+        with pytest.raises(ValueError, match="patience_s 0 must be above 0 seconds"):
+            make(Codec(TOKENIZER, WordPrompt(), 4), patience_s=0)
         other_end = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="red")
         with pytest.raises(ValueError, match="decode 'admissible' needs </action> as the tokenizer's end token"):
             make(Codec(other_end, WordPrompt(), 4), decode="admissible")

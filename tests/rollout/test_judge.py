@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from fake_world import COMMANDS, World, task
+from boxes import COMMANDS, task
+from fake_world import World
 
 from trca_jax.rollout.episode import Episode, Step
 from trca_jax.rollout.judge import credit_batch

@@ -5,7 +5,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 
 import pytest
-from fake_world import World, task
+from boxes import task
+from fake_world import World
 
 from trca_jax.rollout.episode import Episode, Step
 from trca_jax.rollout.judge import credit_batch

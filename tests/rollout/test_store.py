@@ -5,7 +5,8 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from fake_world import ShortPrompt, task
+from boxes import task
+from fake_world import ShortPrompt
 
 from trca_jax.agents.prompts import WordPrompt
 from trca_jax.rollout.processes import gather, leads, share

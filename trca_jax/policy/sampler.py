@@ -31,7 +31,7 @@ class Buckets:
     chunk: tuple[int, ...] = (32, 64, 128, 256)
     slots: tuple[int, ...] = (256, 384, 512, 768, 1024)
     commands: tuple[int, ...] = (96, 192)
-    batch: tuple[int, ...] = (1,)
+    batch: tuple[int, ...] = (1, 2, 4)
 
     def __post_init__(self):
         for name, sizes in vars(self).items():
@@ -180,7 +180,7 @@ class Sampler:
             b = wrong[0]
             known = f"{self._cached[b]} are cached"
             raise ValueError(f"row {b} has {lengths[b]} tokens, {known}; append to it, or reset() first")
-        if ended := [b for b in np.flatnonzero(lengths) if b not in self._batch]:
+        if ended := [b for b in np.flatnonzero(lengths).tolist() if b not in self._batch]:
             raise ValueError(f"rows {ended} have ended; reset() first")
         width = bucket(int(count.max()), self._buckets.chunk, "tokens appended in one turn")
         # Padding behind a row needs no room: writes that fall off the end are dropped.

@@ -1,0 +1,54 @@
+"""The evaluation that commands share: how its tokens are drawn."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from configs import common
+from launch.evaluation import Evaluator
+from trca_jax.envs.base import Task, TaskSet
+from trca_jax.policy.decoding import Decoding
+
+pytestmark = pytest.mark.filterwarnings("ignore:the load_module:DeprecationWarning")  # of ml_collections
+TASKS = TaskSet((Task("a", "made up", "", "", None),), "nowhere", "valid_unseen", "0")
+WORLD = SimpleNamespace(tasks=lambda *_: TASKS, pool=SimpleNamespace(slots=1))
+
+
+def evaluated(folder, **settings):
+    """What the collector was told, and the record."""
+    config, told = common.get_config(), []
+    config.ppo.temperature = 0.8
+    config.eval.update(settings)
+
+    def collector(params, tasks, groups, key, on_turn, *, first, decoding):
+        told.append(decoding)
+        return [SimpleNamespace(won=True, steps=[], failure=None)]
+
+    display = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
+    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, display)
+    assert json.loads((folder / "evaluation-0.json").read_text())["top_p"] == record["top_p"]
+    return told, record
+
+
+def test_tokens_are_drawn_as_in_training_unless_the_config_says_otherwise(tmp_path):
+    told, record = evaluated(tmp_path)
+    assert told == [Decoding(0.8)]
+    assert (record["temperature"], record["top_p"], record["top_k"]) == (0.8, 1.0, 0)
+    told, record = evaluated(tmp_path, temperature=0.0)
+    assert told == [Decoding(0.0)] and record["temperature"] == 0
+    told, record = evaluated(tmp_path, temperature=0.4, top_p=0.9, top_k=20)
+    assert told == [Decoding(0.4, 0.9, 20)]
+    assert (record["temperature"], record["top_p"], record["top_k"]) == (0.4, 0.9, 20)
+
+
+def test_a_way_to_draw_that_there_is_not_is_refused_before_anything_is_played(tmp_path):
+    with pytest.raises(ValueError, match="temperature 0 takes the likeliest token; leave top_p at 1"):
+        evaluated(tmp_path, temperature=0.0, top_p=0.5)
+    with pytest.raises(ValueError, match=r"top_p 2\.0 must be above 0 and at most 1"):
+        evaluated(tmp_path, top_p=2.0)
+
+
+def test_a_configs_own_json_reads_the_same():
+    """An unset temperature is none, in the record of a run too."""
+    assert json.loads(common.get_config().to_json())["eval"]["temperature"] is None
