@@ -7,7 +7,7 @@ import pytest
 from tiny import TINY
 
 from trca_jax.policy.head import token_logp
-from trca_jax.policy.hf import to_hf
+from trca_jax.policy.hf import published
 from trca_jax.policy.qwen2 import Qwen2, output_embedding
 
 LENGTHS = (14, 9, 4)  # padding stands behind the end of a row
@@ -78,7 +78,7 @@ def test_log_probabilities_entropy_and_gradients(torch, theirs, config, weights,
     expected = (torch.tensor(weight) * (0.1 * entropy - target)).sum()
     expected.backward()
     assert float(value) == pytest.approx(expected.item(), rel=1e-6)
-    named = to_hf(config, gradient)
+    named = {tensor.name: np.concatenate(list(tensor.pieces())) for tensor in published(config, gradient)}
     found = {name: parameter.grad.numpy() for name, parameter in theirs.named_parameters()}
     assert set(named) == set(found)
     for name, x in found.items():

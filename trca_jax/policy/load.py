@@ -6,18 +6,20 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from jax.sharding import Mesh
 from transformers import PreTrainedTokenizerBase
 
-from trca_jax.policy.config import Qwen2Config, read_config
-from trca_jax.policy.hf import read_model
-from trca_jax.policy.tokenizer import read_tokenizer
+from trca_jax.policy.config import PRESETS, Qwen2Config, preset, read_config
+from trca_jax.policy.hf import read_model, weight_files
+from trca_jax.policy.qwen2 import param_shardings
+from trca_jax.policy.tokenizer import check_vocabulary, read_tokenizer
 
 _ASSETS = Path(__file__).with_name("assets")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """params: nested dict of numpy arrays. sha256: of the weights file, for the record of a run."""
+    """params: nested dict of float32 arrays. sha256: over the weight files, for the record of a run."""
 
     config: Qwen2Config
     params: dict
@@ -25,16 +27,41 @@ class Policy:
     sha256: str
 
 
-def load_policy(model: str, dtype: str = "float32") -> Policy:
-    """model: the name of a shipped model, or a local Hugging Face folder. Raises ValueError if it is neither."""
+def model_config(model: str, dtype: str = "float32") -> Qwen2Config:
+    """The size of a model that may have no weights here: the name of a published size, or as `load_policy`."""
+    return preset(model, dtype=dtype) if model in PRESETS else read_config(_folder(model), dtype=dtype)
+
+
+def _folder(model: str) -> Path:
     shipped = sorted(path.name for path in _ASSETS.iterdir() if path.is_dir()) if _ASSETS.is_dir() else []
     folder = _ASSETS / model if model in shipped else Path(model).expanduser()
     if not model or not folder.is_dir():
         raise ValueError(
             f"agent.model {model!r} is neither a shipped model ({', '.join(shipped)}) nor a folder; give the path of a "
-            "Hugging Face folder with config.json, tokenizer.json and *.safetensors"
+            "Hugging Face folder with config.json, tokenizer.json and *.safetensors, --config.agent.model=FOLDER"
         )
+    return folder
+
+
+def load_policy(model: str, dtype: str = "float32", mesh: Mesh | None = None) -> Policy:
+    """model: the name of a shipped model, or a local Hugging Face folder. dtype: that it is computed in. mesh: the
+    parameters are laid out on, by the sharding rules; None puts them on the default device.
+
+    Raises ValueError if the model is neither, and if its files are missing, damaged or do not fit together.
+    """
+    folder = _folder(model)
     config = read_config(folder, dtype=dtype)
-    params = read_model(folder, config)
-    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
-    return Policy(config, params, read_tokenizer(folder), digest)
+    tokenizer = read_tokenizer(folder)
+    check_vocabulary(config.vocab_size, tokenizer)
+    params = read_model(folder, config, None if mesh is None else param_shardings(config, mesh))
+    return Policy(config, params, tokenizer, fingerprint(folder))
+
+
+def fingerprint(folder: str | Path) -> str:
+    """sha256 (hex) over the bytes of all weight files of a folder, one after another in the order of their names."""
+    digest = hashlib.sha256()
+    for path in weight_files(folder):
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()

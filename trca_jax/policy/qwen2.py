@@ -203,6 +203,12 @@ def param_shapes(config: Qwen2Config):
     return jax.eval_shape(lambda: init_params(config, jax.random.key(0)))
 
 
+def parameter_count(config: Qwen2Config) -> tuple[int, int]:
+    """The number of parameters, and how many of them are neither the embedding's nor the head's."""
+    sizes = {name: sum(x.size for x in jax.tree.leaves(part)) for name, part in param_shapes(config).items()}
+    return sum(sizes.values()), sizes["layers"] + sizes["norm"]
+
+
 def output_embedding(config: Qwen2Config, params) -> jax.Array:
     """The head's matrix [V, D], in the compute type."""
     return _whole(config, params["embedding" if config.tie_embeddings else "lm_head"])
