@@ -21,6 +21,9 @@ from trca_jax.learner.loop import ppo_settings
 from trca_jax.rollout.processes import leads
 
 console = Console(highlight=False)
+# Flags that several commands have; a name can be defined once only.
+RUN = flags.DEFINE_string("run", None, "Folder of a run.")
+OUT = flags.DEFINE_string("out", None, "Folder that receives the model.")
 
 
 def run(main: Callable[[], int]) -> None:

@@ -1,6 +1,7 @@
-"""Repeats the held-out evaluation of a run from its last checkpoint. The run may still be going on.
+"""Evaluates a policy on held-out tasks: that of a run, from its last checkpoint, or a model as it is.
 
-python launch/evaluate.py --run=DIR [--split=valid_seen] [--repeats=2]
+python launch/evaluate.py --run=DIR [--split=valid_seen] [--repeats=2]       the run may still be going on
+python launch/evaluate.py --config=configs/alfworld.py:qwen2.5-1.5b --config.agent.model=FOLDER --config.workdir=DIR
 """
 
 from __future__ import annotations
@@ -11,57 +12,69 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict
 
-from launch.command import parse_flags, run, speaker, start_processes
+from launch.command import RUN, read_config, run, speaker, start_processes
 from launch.evaluation import Evaluator
 from launch.warmstart import read_start
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
-from trca_jax.learner.record import read_run
-from trca_jax.policy.qwen2 import param_shardings
+from trca_jax.learner.record import open_run, read_run
+from trca_jax.policy.load import Policy
 from trca_jax.policy.replica import Replica
 from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.processes import leads, share
 from trca_jax.rollout.world import World, make_codec
 
-_RUN = flags.DEFINE_string("run", None, "Folder of a run.")
 _SPLIT = flags.DEFINE_string("split", None, "Another split than the run's own.")
 _REPEATS = flags.DEFINE_integer("repeats", None, "Episodes a task; the run's own by default.", lower_bound=1)
 
 
 def main() -> int:
-    parse_flags()
-    if not _RUN.value:
-        raise ValueError("--run is missing: the folder of a run that launch/train.py made")
-    folder = Path(_RUN.value)
-    record = read_run(folder)
-    config = ConfigDict(record["config"])
+    config = read_config()
+    if RUN.value:
+        folder = Path(RUN.value)
+        record = read_run(folder)
+        config = ConfigDict(record["config"])
+        start_processes(config)
+    else:
+        folder, record = Path(config.workdir or f"runs/{config.env.name}-{Path(config.agent.model).name}"), None
+        if (folder / "checkpoints").exists():
+            raise ValueError(f"{folder} holds a run that was trained; evaluate it with --run, or set --config.workdir")
+    own = not (_SPLIT.value or _REPEATS.value)
     config.eval.split = _SPLIT.value or config.eval.split
     config.eval.repeats = _REPEATS.value or config.eval.repeats
-    start_processes(config)
     with World(config.env, slots=len(share(config.tasks * config.group_size))) as world:
         with Display(1, [f"evaluation of {folder}"], console=speaker()) as display:
             preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
-            own = not (_SPLIT.value or _REPEATS.value)
             name = "evaluation" if own else f"evaluation-{config.eval.split}-{config.eval.repeats}"
             evaluator = Evaluator(config, world, preparing, name)
             display.message(f"held out  {evaluator.tasks}")
-            policy = read_start(config, folder)
-            if policy.sha256 != record["weights"]:
-                raise ValueError(
-                    f"{folder} started from weights with sha256 {record['weights'][:12]}, but {config.agent.model!r} "
-                    f"has {policy.sha256[:12]} now; put back the model that the run was made with"
-                )
-            codec = make_codec(config.agent, policy.tokenizer)
             mesh = make_mesh(config.mesh)
-            replica = Replica(policy.config, mesh)
+            start = read_start(config, folder, mesh)
+            if record is None:
+                iteration, params = 0, start.params
+                if leads():
+                    facts = {"evaluation": evaluator.facts(), "weights": start.sha256}
+                    open_run(folder, config, {**facts, "rubric": world.benchmark.library.fingerprint})
+            else:
+                iteration, params = _trained(config, folder, record["weights"], start)
+            replica = Replica(start.config, mesh)
+            codec = make_codec(config.agent, start.tokenizer)
             collector = world.collector(replica.config, codec, config.agent, config.ppo.temperature)
-            start = jax.device_put(policy.params, param_shardings(policy.config, mesh))
-            iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(start)
             with jax.set_mesh(replica.mesh):
                 evaluator.run(collector, replica(params), folder, iteration, display)
         if leads():
             evaluator.show(folder, iteration)
     return 0
+
+
+def _trained(config: ConfigDict, folder: Path, weights: str, start: Policy) -> tuple[int, dict]:
+    """The iterations done and the policy of a run's last checkpoint."""
+    if start.sha256 != weights:
+        raise ValueError(
+            f"{folder} started from weights with sha256 {weights[:12]}, but {config.agent.model!r} has "
+            f"{start.sha256[:12]} now; put back the model that the run was made with"
+        )
+    return Checkpoints(folder, config.checkpoint.keep).policy(start.params)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from trca_jax.evaluation.report import learning_curve
 from trca_jax.learner.display import Display
 from trca_jax.learner.loop import Stopped, Trainer
 from trca_jax.learner.metrics import funnel
+from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.processes import leads, share
 from trca_jax.rollout.world import World
 
@@ -39,12 +40,13 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
         preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
         tasks = world.tasks("train", config.env.games, preparing)
         evaluator = Evaluator(config, world, preparing)
-        policy = start_policy(config, world, tasks, folder, display.message)
+        mesh = make_mesh(config.mesh)
+        policy = start_policy(config, world, tasks, folder, display.message, mesh)
         games = {
             "training": {"tasks": len(tasks), "source": tasks.source, "sha256": tasks.sha256},
             "evaluation": evaluator.facts(),
         }
-        trainer = Trainer(config, world, policy, tasks.tasks, folder, games)
+        trainer = Trainer(config, world, policy, tasks.tasks, folder, games, mesh)
         display.message(f"train     {tasks}")
         display.message(f"held out  {evaluator.tasks}")
         size = sum(np.size(x) for x in jax.tree.leaves(policy.params))

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jax
-from absl import flags
+from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
-from launch.command import read_config, run
+from launch.command import OUT, read_config, run
 from trca_jax.agents.prompts import compact
 from trca_jax.envs.base import TaskSet
 from trca_jax.learner.record import versions, write_json
@@ -29,12 +29,10 @@ from trca_jax.rollout.demonstrate import demonstrate
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.world import World, make_codec
 
-_OUT = flags.DEFINE_string("out", None, "Folder that receives the model.")
-
 
 def main() -> int:
     config = read_config("configs/alfworld.py:warmstart")
-    if not _OUT.value:
+    if not OUT.value:
         raise ValueError("--out is missing: the folder that receives the model")
     start = time.time()
     say = lambda text: print(f"[{time.time() - start:6.0f} s] {text}", flush=True)  # noqa: E731
@@ -42,21 +40,24 @@ def main() -> int:
         prepared = lambda done, of: done % 100 == 0 and say(f"games prepared: {done} of {of}")  # noqa: E731
         tasks = world.tasks("train", config.env.games, prepared)
         say(str(tasks))
-        make_start(config, world, tasks, Path(_OUT.value), say)
-    say(f"wrote {_OUT.value}")
+        make_start(config, world, tasks, Path(OUT.value), say)
+    say(f"wrote {OUT.value}")
     return 0
 
 
-def start_policy(config: ConfigDict, world: World, tasks: TaskSet, folder: Path, say: Callable[[str], None]) -> Policy:
+def start_policy(
+    config: ConfigDict, world: World, tasks: TaskSet, folder: Path, say: Callable[[str], None], mesh: Mesh
+) -> Policy:
     """Where a run starts: agent.model, or its own warm start if warmstart.steps is set (kept in the run folder)."""
     if config.warmstart.steps and not (folder / "start" / "warmstart.json").exists():
         make_start(config, world, tasks, folder / "start", say)
-    return read_start(config, folder)
+    return read_start(config, folder, mesh)
 
 
-def read_start(config: ConfigDict, folder: Path) -> Policy:
+def read_start(config: ConfigDict, folder: Path, mesh: Mesh) -> Policy:
     """Where the run of this folder started."""
-    return load_policy(str(folder / "start") if config.warmstart.steps else config.agent.model, config.agent.dtype)
+    model = str(folder / "start") if config.warmstart.steps else config.agent.model
+    return load_policy(model, config.agent.dtype, mesh)
 
 
 def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say: Callable[[str], None]) -> None:

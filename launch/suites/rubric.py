@@ -13,6 +13,7 @@ from launch.suites import Row
 from launch.warmstart import start_policy
 from trca_jax.learner.display import Display
 from trca_jax.learner.loop import Trainer
+from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.world import World
 
 
@@ -25,8 +26,8 @@ def rubric(config: ConfigDict, quick: bool) -> list[Row]:
     rollouts = config.tasks * config.group_size
     with World(config.env, slots=rollouts) as world, TemporaryDirectory() as folder:
         tasks = world.tasks("train", config.env.games, lambda done, of: None)
-        policy = start_policy(config, world, tasks, Path(folder), console.print)
-        trainer = Trainer(config, world, policy, tasks.tasks, Path(folder))
+        policy = start_policy(config, world, tasks, Path(folder), console.print, mesh := make_mesh())
+        trainer = Trainer(config, world, policy, tasks.tasks, Path(folder), mesh=mesh)
         with Display(config.iterations, [f"{config.iterations} iterations of {rollouts} rollouts"]) as display:
             trainer.run(display)
         trainer.close()
