@@ -30,6 +30,8 @@ _REPEATS = flags.DEFINE_integer("repeats", None, "Episodes a task; the run's own
 
 def main() -> int:
     config = read_config()
+    if not RUN.value and not flags.FLAGS["config"].present:
+        raise ValueError("--run is missing: the folder of a run; or give --config and --config.agent.model")
     if RUN.value:
         folder = Path(RUN.value)
         record = read_run(folder)

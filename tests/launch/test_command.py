@@ -28,7 +28,11 @@ CASES = {
     "setting of the method": (["--config.credit.trca.lam=-1.0"], "lam", "-1.0"),
     "no room for an answer": (["--config.agent.max_new=256"], "config.agent.max_new = 256", "longest row, 256"),
     "seed too large": ([f"--config.seed={2**32}"], "config.seed", "2**32"),
-    "unknown preset": (["--config=configs/alfworld.py:huge"], "preset 'huge'", "expected tiny or warmstart"),
+    "unknown preset": (
+        ["--config=configs/alfworld.py:huge"],
+        "preset 'huge'",
+        "expected tiny, warmstart or qwen2.5-0.5b, qwen2.5-1.5b",
+    ),
     "no config file": (["--config=configs/nowhere.py"], "config file cannot be read", "configs/nowhere.py"),
     "unknown flag": (["--colour=red"], "colour"),
     "stray word": (["colour"], "'colour'", "--config.name=value"),
