@@ -72,6 +72,10 @@ class Commands:
     def policy(self, folder: Path) -> list[np.ndarray]:
         """The parameters in the last checkpoint of a run."""
         _, params = Checkpoints(folder, 2).policy(load_policy(str(self.model)).params)
+        return self.leaves(params)
+
+    @staticmethod
+    def leaves(params) -> list[np.ndarray]:
         return jax.tree.leaves(jax.device_get(params))
 
     def call(self, main: Callable[[], int], *arguments: str) -> int:
@@ -79,7 +83,7 @@ class Commands:
         for name in list(flags.FLAGS):
             if name.split(".")[0] == "config":
                 delattr(flags.FLAGS, name)
-            elif name in ("run", "split", "repeats", "out"):
+            elif name in ("run", "split", "repeats", "out", "dtype"):
                 flags.FLAGS[name].unparse()
         flags.FLAGS.unparse_flags()
         with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:
