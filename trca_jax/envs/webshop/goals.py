@@ -89,7 +89,7 @@ def make_goals(
             f"{', '.join(COMPATS)}"
         )
     rng = random.Random(seed)
-    prices = {product.asin: _price(product, rng) for product in products}
+    prices = draw_prices(products, rng)
     make = _synthetic if kind == "synthetic" else _human
     goals = [goal for product in products for goal in make(product, prices[product.asin], rng)]
     if not goals:
@@ -101,10 +101,12 @@ def make_goals(
     return GoalList(tuple(goals), prices, hashlib.sha1(records.encode()).hexdigest())
 
 
-def _price(product: Product, rng: random.Random) -> float:
-    if len(product.price_range) == 1:
-        return product.price_range[0]
-    return rng.uniform(*product.price_range)
+def draw_prices(products: Sequence[Product], rng: random.Random) -> dict[str, float]:
+    """The price of each product by asin: a product with a range gets one uniform draw."""
+    return {
+        product.asin: product.price_range[0] if len(product.price_range) == 1 else rng.uniform(*product.price_range)
+        for product in products
+    }
 
 
 def _bound(price: float, rng: random.Random) -> tuple[float, str]:
