@@ -1,7 +1,7 @@
 """Lucene's English analyzer: words by Unicode's rules, possessives, stop words, stems.
 
-Source: UAX #29 (word boundaries) as Lucene's StandardTokenizer applies it: every ideograph, hiragana letter and pictograph
-is a token of its own, and punctuation is none.
+Source: UAX #29 (word boundaries) as Lucene's StandardTokenizer applies it: every ideograph, hiragana letter and
+pictograph is a token of its own, and punctuation is none.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ import unicodedata
 from trca_jax.envs.webshop.porter import stem
 
 STOP_WORDS = frozenset(
-    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to "
-    "was will with".split()
+    (
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+        "to was will with"
+    ).split()
 )
 _LONGEST = 255  # characters; a longer word is cut into pieces of this length
 
-# Word_Break classes of Unicode 12.1, a letter each: A letters, H Hebrew, K katakana, N digits, U joins letters and digits, X extends what
-# comes before, Z joiner, R regional indicator, I ideographs, J hiragana, S scripts without blanks, E pictographs, C keycap.
+# Word_Break classes of Unicode 12.1, a letter each: A letters, H Hebrew, K katakana, N digits, U joins letters and
+# digits, X extends what comes before, Z joiner, R regional indicator, I ideographs, J hiragana, S scripts without
+# blanks, E pictographs, C keycap.
 _LISTED = {
     **dict.fromkeys("\u003a\u00b7\u0387\u055f\u05f4\u2027\ufe13\ufe55\uff1a", "l"),  # between letters
     **dict.fromkeys("\u002c\u003b\u037e\u0589\u060c\u060d\u066c\u07f8\u2044\ufe50\ufe54\uff0c\uff1b", "n"),  # digits

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+ITEMS, ATTRIBUTES, HUMAN, TITLE_NOUNS = "items_shuffle", "items_ins_v2", "items_human_ins", "title_nouns"  # files
+
 _PRODUCT_KEYS = ("asin", "name", "category", "query", "product_category", "full_description", "small_description")
 _NO_PRICE = (100.0,)
 _NO_ATTRIBUTES = ("DUMMY_ATTR",)

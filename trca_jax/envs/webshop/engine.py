@@ -6,22 +6,30 @@ Source: spec/webshop.md section 3.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from random import Random
 
+from trca_jax.envs.webshop.actions import (
+    BACK,
+    BUY,
+    DONE,
+    ITEM,
+    NEXT,
+    PREVIOUS,
+    RESULTS,
+    SEARCH,
+    SUB_PAGE,
+    SUB_PAGES,
+    parse_action,
+)
 from trca_jax.envs.webshop.catalog import Product
 from trca_jax.envs.webshop.goals import Goal, draw_prices
 from trca_jax.envs.webshop.reward import Reward, reward
 from trca_jax.envs.webshop.search import TOP, Index
 
 PAGE_SIZE = 10
-SEARCH, RESULTS, ITEM, SUB_PAGE, DONE = "search", "results", "item", "sub-page", "done"
-SUB_PAGES = ("description", "features", "reviews")
-BACK, PREVIOUS, NEXT, BUY = "back to search", "< prev", "next >", "buy now"
-_ACTION = re.compile(r"(.+)\[(.+)\]")  # greedy, and what stands after the last bracket counts for nothing
 
 
 @dataclass(frozen=True)
@@ -151,13 +159,3 @@ def _group(keys) -> dict[str, tuple[int, ...]]:
     for number, key in enumerate(keys):
         groups.setdefault(key, []).append(number)
     return {key: tuple(numbers) for key, numbers in groups.items()}
-
-
-def parse_action(action: str) -> tuple[str, str]:
-    """Verb and argument of `verb[argument]`, the argument in lower case; ('', '') for any other text.
-
-    >>> parse_action("click[Buy Now] please")
-    ('click', 'buy now')
-    """
-    match = _ACTION.match(action)
-    return (match[1], match[2].lower()) if match else ("", "")

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from trca_jax.envs.webshop.engine import DONE, ITEM, RESULTS, SEARCH, Shop, State
+from trca_jax.envs.webshop.actions import DONE, ITEM, RESULTS, SEARCH
+from trca_jax.envs.webshop.engine import Shop, State
 
 SEPARATOR = " [SEP] "
 _DONE = (

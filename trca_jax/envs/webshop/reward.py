@@ -134,7 +134,8 @@ def _steps(product: Product) -> set[str]:
 
 @lru_cache(maxsize=1 << 16)
 def ratio(first: str, second: str) -> int:
-    """How alike two texts are as sets of words, 0..100; only letters and digits count, and none of Latin-1's upper half.
+    """How alike two texts are as sets of words, 0..100. Only letters and digits count, and no letter of Latin-1's upper
+    half.
 
     >>> ratio("x-large", "large"), ratio("machine washable", "machine wash")
     (100, 86)
