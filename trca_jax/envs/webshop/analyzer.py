@@ -13,8 +13,8 @@ from trca_jax.envs.webshop.porter import stem
 
 STOP_WORDS = frozenset(
     (
-        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-        "to was will with"
+        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
+        "this to was will with"
     ).split()
 )
 _LONGEST = 255  # characters; a longer word is cut into pieces of this length

@@ -17,8 +17,8 @@ def best_total(goal: Goal, price: float, option_match: str = "original") -> floa
     wanted = wanted_options(goal, option_match)
     choices = []
     for name, values in goal.product.options.items():
-        hits = {tuple(hit_options((value,), wanted)): value for value in values if any(hit_options((value,), wanted))}
-        choices.append([(name, value) for value in hits.values()] or [None])
+        hits = {tuple(hit_options((value,), wanted, option_match)): (name, value) for value in values}
+        choices.append(list(hits.values()) or [None])
     purchases = (dict(pair for pair in chosen if pair) for chosen in itertools.product(*choices))
     return max(reward(goal.product, goal, price, options, option_match=option_match).total for options in purchases)
 

@@ -69,7 +69,7 @@ def reward(
     check_goal(goal)
     kind, same_query, same_category, title_score = _kind(product, goal)
     attribute_hits = sum(has_attribute(product, attribute) for attribute in goal.attributes)
-    option_hits = sum(hit_options(tuple(options.values()), wanted_options(goal, option_match)))
+    option_hits = sum(hit_options(tuple(options.values()), wanted_options(goal, option_match), option_match))
     within_price = price <= goal.price_upper
     n = len(goal.attributes) + len(goal.options) + 1
     return Reward(
@@ -177,7 +177,9 @@ def color_word(value: str) -> str:
     return next((word for word in COLOR_WORDS if word in value), value)
 
 
-def hit_options(bought: Sequence[str], wanted: Iterable[str]) -> list[bool]:
-    """Whether each wanted text is met by some bought value, whatever the options' names."""
+def hit_options(bought: Sequence[str], wanted: Iterable[str], option_match: str = "original") -> list[bool]:
+    """Whether each wanted text is met by some bought value, whatever the options' names. Two equal texts without a
+    letter that `ratio` counts, such as '½', are alike only where it is 'fixed'."""
     cut = [color_word(value) for value in bought]
-    return [any(ratio(value, text) > _ENOUGH for value in cut) for text in wanted]
+    equal = option_match == "fixed"
+    return [any((equal and value == text) or ratio(value, text) > _ENOUGH for value in cut) for text in wanted]
