@@ -75,8 +75,8 @@ def test_other_fields():
 
 
 def test_the_document_holds_title_description_first_bullet_and_options():
-    made = product(small_description=["First", "Second"], customization_options={"Size": [{"value": "S"}, {"value": "L"}],
-                                                                                 "Hue": [{"value": "Red"}]})  # fmt: skip
+    options = {"Size": [{"value": "S"}, {"value": "L"}], "Hue": [{"value": "Red"}]}
+    made = product(small_description=["First", "Second"], customization_options=options)
     assert made.document() == "soft shirt a soft shirt first size: s, l, and hue: red"
 
 
@@ -128,7 +128,7 @@ def test_no_products_at_all():
     "own", [{"attributes": "soft"}, {"attributes": [1]}, {"attributes": [], "instruction_attributes": "soft"}]
 )
 def test_attributes_that_are_no_list_of_texts(own):
-    with pytest.raises(ValueError, match="B000000001.*attributes"):
+    with pytest.raises(ValueError, match=r"B000000001.*attributes"):
         make_products([item()], {"B000000001": own})
 
 
@@ -160,7 +160,7 @@ def test_missing_files_and_folders(tmp_path):
         load_products(str(tmp_path))
     with pytest.raises(ValueError, match=r"items_shuffle.json is there, but not items_ins_v2.json"):
         load_products(str(write(tmp_path, items_shuffle=[item()])))
-    with pytest.raises(ValueError, match="other.json is no catalogue"):
+    with pytest.raises(ValueError, match=r"other\.json is no catalogue"):
         load_products(str(write(tmp_path, other=[]) / "other.json"))
 
 

@@ -67,7 +67,7 @@ def test_which_real_goals_cannot_be_reached(shared_data):
 
 
 def test_the_best_total_is_that_of_some_purchase():
-    shop, listed = generated()
+    _, listed = generated()
     for goal in listed.goals[:200]:
         price = listed.prices[goal.product.asin]
         best = best_total(goal, price)

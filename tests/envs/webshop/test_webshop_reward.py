@@ -66,7 +66,7 @@ def test_goals_that_the_real_code_cannot_reward_are_named(shared_data):
         reward(goal.product, replace(goal, price_upper=0), 1.0, {})
     with pytest.raises(ValueError, match=f"{goal.product.asin}.*asks for no attribute"):
         reward(goal.product, replace(goal, attributes=()), 1.0, {})
-    with pytest.raises(ValueError, match="option_match 'best'.*original, fixed"):
+    with pytest.raises(ValueError, match=r"option_match 'best'.*original, fixed"):
         reward(goal.product, goal, 1.0, {}, option_match="best")
     with pytest.raises(ValueError, match=r"no list of the nouns.*title_nouns\.json"):
         reward(replace(goal.product, nouns=None), goal, 1.0, {})

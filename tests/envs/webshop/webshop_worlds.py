@@ -60,7 +60,7 @@ def observation(shop, state, goal):
 
 
 def play(shop, goal, actions, seed=0):
-    """What is seen and offered around each action: (action, observation after it, commands before it), and the states."""
+    """First observation, steps (action, observation after it, commands before it), and all states."""
     state = State()
     first, steps, states = observation(shop, state, goal), [], [state]
     for action in actions:

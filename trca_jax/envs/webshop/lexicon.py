@@ -130,12 +130,12 @@ BRANDS = _split(
 # Words that a tagger calls nouns; all other words of a title are not.
 NOUNS = frozenset(
     (
-        "dress shirt tee t neck pocket heel pump pumps loafer moccasin shampoo bar cream face moisturizer lipstick lip "
-        "hair brush comb ear headphones phone case wallet tv mount wall bracket video home projector throw "
-        "pillow cover cushion area rug runner table desk lamp sofa loveseat couch coffee beans protein snack almonds "
-        "nuts tea oxford poplin twill linen suede canvas velvet leather silicone marble oil acid cotton spandex "
-        "heather sleeve fit closure sole toe strap heel support foam skin growth aging handle install duty definition "
-        "performance steel screen charging bluetooth band core room assemble wood shade nickel density century gmo carb "
-        "colors trade serving bag men women pack set men's women's wash"
+        "dress shirt tee t neck pocket heel pump pumps loafer moccasin shampoo bar cream face moisturizer "
+        "lipstick lip hair brush comb ear headphones phone case wallet tv mount wall bracket video home projector "
+        "throw pillow cover cushion area rug runner table desk lamp sofa loveseat couch coffee beans protein "
+        "snack almonds nuts tea oxford poplin twill linen suede canvas velvet leather silicone marble oil acid "
+        "cotton spandex heather sleeve fit closure sole toe strap heel support foam skin growth aging handle "
+        "install duty definition performance steel screen charging bluetooth band core room assemble wood shade "
+        "nickel density century gmo carb colors trade serving bag men women pack set men's women's wash"
     ).split()
 ) | frozenset(word.lower() for brand in BRANDS for word in brand.split() if word.isalpha())  # fmt: skip
