@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from webshop_worlds import generated, golden, item, play, real, reward_of, small_shop
 
+from trca_jax.envs.pool import EnvPool
 from trca_jax.envs.webshop import Webshop, render, verl_agent
 from trca_jax.envs.webshop.actions import parse_action
 from trca_jax.envs.webshop.engine import State
@@ -319,6 +320,21 @@ def test_unknown_settings():
     for settings_ in ({"option_match": "best"}, {"queries": "some"}):
         with pytest.raises(ValueError, match="original, fixed and one of free, offered"):
             Webshop(**settings_).make_env()
+
+
+def test_slots_in_a_worker_play_their_own_tasks():
+    benchmark = Webshop()
+    tasks = benchmark.tasks("test", 3).tasks
+    with EnvPool(benchmark.make_env, slots=3, workers=1) as pool:
+        pool.reset([0, 1, 2], tasks)
+        assert [seen.text for seen in pool.receive([0, 1, 2])] == ["'Search'"] * 3
+        pool.step([0, 1, 2], [f"search[{task.payload.goal.product.query}]" for task in tasks])
+        found = [seen.text for seen in pool.receive([0, 1, 2])]
+    for task, text in zip(tasks, found, strict=True):
+        env = benchmark.make_env()
+        env.reset(task)
+        assert env.step(f"search[{task.payload.goal.product.query}]").text == text
+    assert len(set(found)) == 3
 
 
 def test_tasks_travel_to_workers():

@@ -73,12 +73,13 @@ class Shop:
     def _by_query(self) -> dict[str, tuple[int, ...]]:
         return _group(product.query for product in self.products)
 
-    def find(self, keywords: tuple[str, ...], rng: Random) -> tuple[int, ...]:
+    def find(self, keywords: tuple[str, ...], draw: str) -> tuple[int, ...]:
         """Numbers of the products that a search shows. WebShop's hidden prefixes: `<c>` lists a category, `<q>` a
-        product query, `<r>` draws at random, and `<a>` finds nothing (it ends WebShop's own text environment)."""
+        product query, `<r>` draws at random (here with the seed `draw`), and `<a>` finds nothing (it ends WebShop's own
+        text environment)."""
         prefix, *rest = keywords
         if prefix == "<r>":
-            return tuple(rng.sample(range(len(self.products)), min(TOP, len(self.products))))
+            return tuple(Random(draw).sample(range(len(self.products)), min(TOP, len(self.products))))
         if prefix == "<c>":
             return self._by_category.get(rest[0].strip() if rest else "", ())
         if prefix == "<q>":
@@ -143,9 +144,8 @@ class Shop:
         return _changed(state, options={**state.options, menu[argument]: argument})
 
     def _results(self, state: State, goal: Goal, keywords: tuple[str, ...], number: int) -> State:
-        rng = Random(f"{goal.text} {state.draws}")
         draws = state.draws + (keywords[0] == "<r>")
-        found = self.find(keywords, rng)
+        found = self.find(keywords, f"{goal.text} {state.draws}")
         return State(RESULTS, keywords, found, number, opened=state.opened, draws=draws)
 
 

@@ -42,11 +42,12 @@ _QUIET = {fact.name: {"flag": False, "number": 0, "symbols": ()}[fact.kind] for 
 
 
 class WebshopAdapter:
-    """Follows one episode (protocol `Adapter`). known: what its texts have told so far, for scripted play."""
+    """Follows one episode (protocol `Adapter`). known: what its texts have told so far; looked_at: asins of the products
+    that were opened; both for scripted play."""
 
     def __init__(self, wish: Wish, first_observation: str) -> None:
         self.known = Tracker(wish, first_observation)
-        self.looked_at: set[str] = set()  # asins
+        self.looked_at: set[str] = set()
         self._listed: set[str] = set()
         self._queries: set[Hashable] = set()
         self._revealed: set[tuple[str, str]] = set()

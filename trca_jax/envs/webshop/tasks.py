@@ -9,9 +9,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 
 from trca_jax.envs.base import Task, TaskSet
+from trca_jax.envs.webshop.ceiling import unreachable
 from trca_jax.envs.webshop.data import GENERATED, load_shop
 from trca_jax.envs.webshop.goals import Goal, GoalList, make_goals
 
@@ -48,7 +50,8 @@ def load_tasks(
     compat: 'webshop' keeps one list for all splits; 'verl-agent' orders the list by the seed and makes its test split
     from the list of seed + 1000, as its evaluation workers do, so that most test goals are training goals too; it has
     no dev split. split_by: 'clean' keeps goals apart, 'product' keeps products apart as well (in proportion 500 : 1000
-    : rest).
+    : rest). The set's source says how many goals cannot score 1 by buying their own product (`ceiling`, WebShop's own
+    option match).
     Raises ValueError for unknown names and for splits without goals.
     """
     kinds = _kinds(task_types)
@@ -81,8 +84,12 @@ def load_tasks(
         name = f"{split}/{goal.product.category}/{goals}-{compat}-{seed}/{number:05d}"
         tasks.append(Task(name, "webshop", goal.text, goal.product.category, Errand(goal, seed)))
     tasks.sort(key=lambda task: task.id)
-    place = "the generated catalogue" if source == GENERATED else f"{source}"
-    described = f"{place}, {goals} goals, compat {compat}, split by {split_by}, seed {seed}, goal sha1 {listed.sha1}"
+    place = "the generated catalogue" if source == GENERATED else f"folder {Path(source).name}"
+    priced = ((task.payload.goal, listed.prices[task.payload.goal.product.asin]) for task in tasks)
+    described = (
+        f"{place}, {goals} goals, compat {compat}, split by {split_by}, seed {seed}, goal sha1 {listed.sha1}, "
+        f"{len(unreachable(priced))} of these tasks out of reach of their own product"
+    )
     return TaskSet(tuple(tasks), described, split, digest.hexdigest())
 
 
