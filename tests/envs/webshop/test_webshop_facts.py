@@ -258,6 +258,18 @@ def test_a_text_that_may_ask_for_options_in_its_own_words_leaves_them_unknown():
     assert rows[4]["bought"] and rows[4]["regressed"] is None
 
 
+def test_values_that_read_like_buttons_are_tracked_as_the_shop_takes_them():
+    options = {"Size": [{"value": value} for value in ("next >", "features", "< prev", "large")]}
+    shop = small_shop(item(customization_options=options))
+    goal = Goal("Find me soft shirts with size: next >", shop.products[0], ("soft",), {"size": "next >"}, 50.0)
+    for target in ("next >", "features", "< prev", "large", "search"):
+        first, steps, states = play(shop, goal, ["search[shirt]", "click[b000000001]", f"click[{target}]"])
+        adapter, rows = follow(goal.text, first, steps)
+        assert adapter.known.options == dict(states[-1].options)
+        assert adapter.known.page.kind == states[-1].page
+        assert rows[-1]["accepted"] is (states[-1] is not states[-2])
+
+
 def test_contexts_part_what_pages_merge():
     adapter = lambda *actions: facts_of(["search[soft shirt]", "click[b000000001]", *actions])[0].context()  # noqa: E731
     assert adapter("click[navy]") != adapter("click[red]") != adapter()

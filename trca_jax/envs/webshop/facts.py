@@ -42,8 +42,8 @@ _QUIET = {fact.name: {"flag": False, "number": 0, "symbols": ()}[fact.kind] for 
 
 
 class WebshopAdapter:
-    """Follows one episode (protocol `Adapter`). known: what its texts have told so far; looked_at: asins of the products
-    that were opened; both for scripted play."""
+    """Follows one episode (protocol `Adapter`). For scripted play: known, what its texts have told so far, and
+    looked_at, asins of the products that were opened."""
 
     def __init__(self, wish: Wish, first_observation: str) -> None:
         self.known = Tracker(wish, first_observation)

@@ -9,7 +9,6 @@ from collections.abc import Hashable, Sequence
 
 from trca_jax.envs.webshop.actions import (
     BACK,
-    BUTTONS,
     BUY,
     DONE,
     ITEM,
@@ -18,6 +17,7 @@ from trca_jax.envs.webshop.actions import (
     RESULTS,
     SEARCH,
     SUB_PAGE,
+    SUB_PAGES,
     parse_action,
 )
 from trca_jax.envs.webshop.analyzer import analyze
@@ -95,7 +95,7 @@ class Tracker:
         if target == BUY and kind == ITEM:
             self.last = "buy"
             return DONE
-        if target == NEXT:
+        if target == NEXT and kind == RESULTS:
             self.last = "next"
             return RESULTS
         if target == PREVIOUS:
@@ -109,7 +109,7 @@ class Tracker:
             self.product = next((row for row in before.rows if row.asin.lower() == target), None)
             self.last, self.options = "open", None if self.product is None else {}
             return ITEM
-        if kind == ITEM and target in BUTTONS:
+        if kind == ITEM and target in SUB_PAGES:
             self.last, self.sub_page = "read", target
             return SUB_PAGE
         if kind == ITEM:
