@@ -53,6 +53,13 @@ def test_possessives_and_case(text):
     assert analyze(text) == ["women"]
 
 
+@pytest.mark.parametrize(
+    ("text", "term"), [("ΟΔΟΣ", "οδοσ"), ("İZMİR", "izmir"), ("ÄPFEL", "äpfel"), ("STRAẞE", "straße")]
+)
+def test_lower_case_is_a_letter_at_a_time(text, term):
+    assert analyze(text) == [term]
+
+
 def test_a_stop_word_is_one_only_before_stemming():
     assert analyze("the was will's it's thes") == ["the"]
     assert not set(analyze(" ".join(STOP_WORDS)))

@@ -54,7 +54,7 @@ def test_human_goals_of_the_small_set(shared_data):
         "show me an one organic hair growth serum roller set for all hair types, and price"
     )
     assert {goal.options for goal in listed.goals} >= {("heather charcoal", "small"), ()}
-    assert {goal.weight for goal in listed.goals} == {1.0}
+    assert {repr(goal.weight) for goal in listed.goals} == {"1"}  # WebShop's integer, which the sha1 tells from 1.0
 
 
 def test_which_real_goals_cannot_be_reached(shared_data):

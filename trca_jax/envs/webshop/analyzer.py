@@ -122,6 +122,11 @@ def words(text: str) -> list[str]:
     return found
 
 
+def _lower(word: str) -> str:
+    """Lower case a letter at a time, as Java has it: no final sigma, and one letter for one."""
+    return word.lower() if word.isascii() else "".join(char.lower()[0] for char in word)
+
+
 def analyze(text: str) -> list[str]:
     """The index terms of a text, in order, with repeats.
 
@@ -132,7 +137,7 @@ def analyze(text: str) -> list[str]:
     for word in words(text):
         if word[-1:] in ("s", "S") and word[-2:-1] in ("'", "’", "＇"):
             word = word[:-2]
-        word = word.lower()
+        word = _lower(word)
         if word and word not in STOP_WORDS:
             terms.append(stem(word))
     return terms

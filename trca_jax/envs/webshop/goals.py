@@ -36,7 +36,7 @@ class Goal:
     attributes: tuple[str, ...]
     options: Mapping[str, str] | tuple[str, ...]
     price_upper: float
-    weight: float = 1.0
+    weight: float = 1  # an integer in human goals, which shows in the sha1
 
     @property
     def name(self) -> str:
