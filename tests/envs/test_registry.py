@@ -7,10 +7,12 @@ import pytest
 
 from trca_jax.envs.alfworld import Alfworld
 from trca_jax.envs.registry import make_benchmark
+from trca_jax.envs.webshop import Webshop
 
 
 def test_by_name_with_settings():
     assert make_benchmark("alfworld", source="x", seed=2) == Alfworld(source="x", seed=2)
+    assert make_benchmark("webshop", source="x", seed=2) == Webshop(source="x", seed=2)
 
 
 def test_an_unknown_name_lists_those_that_exist():
@@ -18,9 +20,11 @@ def test_an_unknown_name_lists_those_that_exist():
         make_benchmark("alfwrld")
 
 
-def test_naming_a_benchmark_loads_neither_its_engine_nor_jax():
+@pytest.mark.parametrize("name", ["alfworld", "webshop"])
+def test_naming_a_benchmark_loads_neither_its_engine_nor_jax(name):
+    heavy = {"jax", "textworld", "alfworld", "fast_downward", "torch", "rapidfuzz", "spacy"}
     code = (
-        "import sys; from trca_jax.envs.registry import make_benchmark; make_benchmark('alfworld').library; "
-        "print({'jax', 'textworld', 'alfworld', 'fast_downward', 'torch'} & set(sys.modules))"
+        f"import sys; from trca_jax.envs.registry import make_benchmark; make_benchmark({name!r}).library; "
+        f"print({heavy} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
