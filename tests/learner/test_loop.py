@@ -1,5 +1,6 @@
 """The training loop: which tasks an iteration plays, and what a dying environment does to it."""
 
+import dataclasses
 import os
 import signal
 from collections import Counter
@@ -106,3 +107,50 @@ def test_a_killed_worker_costs_its_episodes_and_nothing_else(commands, world, tm
     assert steps.min() >= 2 * 5 and len(steps) == 10  # transitions of the third and fourth rollout
     assert len(np.unique(packed[2][1].transition[packed[2][1].response_mask])) == 20
     assert int(jax.device_get(one.state.updates)) == 6
+
+
+def weights(one):
+    return jax.tree.leaves(jax.device_get(one.state.params))
+
+
+def test_steps_that_are_not_finite_are_skipped_and_enough_of_them_stop_the_run(commands, world, tmp_path, monkeypatch):
+    """Two iterations of two steps: the parameters stay, the checkpoint is named, and the run can go on from it."""
+    one = trainer(commands, world, tmp_path / "run", ppo__max_skipped=4, iterations=9)
+    before, plain = weights(one), one._credit
+    nothing = lambda batch: dataclasses.replace(plain(batch), advantage=plain(batch).advantage * np.nan)  # noqa: E731
+    monkeypatch.setattr(one, "_credit", nothing)
+    with pytest.raises(
+        ValueError, match=r"not finite in the last 4 steps.* are those of checkpoint 2 in .*checkpoints"
+    ):
+        one.run(Display(9, ["test"]))
+    records = [r for r in one.log.records if r["kind"] == "train"]
+    assert [r["skipped"] for r in records] == [2.0, 2.0] and records[0]["policy_loss"] is None
+    for a, b in zip(weights(one), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    one.close()
+    again = trainer(commands, world, tmp_path / "run", ppo__max_skipped=4, iterations=3)
+    assert again.iteration == 2
+    again.run(Display(3, ["test"]))
+    assert again.log.records[-1]["skipped"] == 0 and again.log.records[-1]["grad_norm"] is not None
+    again.close()
+
+
+def test_a_reference_kept_on_the_host_changes_nothing(commands, world, tmp_path):
+    runs = []
+    for offload in (False, True):
+        one = trainer(commands, world, tmp_path / str(offload), ppo__reference_offload=offload, iterations=2)
+        kinds = {x.sharding.memory_kind for x in jax.tree.leaves(one._reference)}
+        assert kinds == {"pinned_host" if offload else "device"}
+        one.run(Display(2, ["test"]))
+        runs.append((weights(one), [r["kl"] for r in one.log.records]))
+        one.close()
+    for a, b in zip(runs[0][0], runs[1][0], strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert runs[0][1] == runs[1][1]
+
+
+def test_micro_rows_must_fill_the_devices_that_share_rows(commands, world, tmp_path, monkeypatch):
+    mesh = loop.make_mesh("")
+    monkeypatch.setattr(type(mesh), "shape", property(lambda self: {"data": 2, "fsdp": 2, "tp": 1}))
+    with pytest.raises(ValueError, match=r"ppo\.micro_rows 2 must be a multiple of data x fsdp = 4"):
+        trainer(commands, world, tmp_path / "run")
