@@ -22,6 +22,8 @@ def get_config() -> ConfigDict:
     c.distributed = False  # several processes, found by JAX in what Slurm or Kubernetes say
     c.mesh = ""  # data:1,fsdp:4,tp:1; empty: all devices on fsdp
 
+    c.strict_mesh = False  # True: an axis that the mesh cannot split is an error, not kept whole
+
     c.env = ConfigDict()
     c.env.name = ""
     c.env.data = "generated"  # or a folder, or an archive
@@ -36,6 +38,7 @@ def get_config() -> ConfigDict:
     c.agent = ConfigDict()
     c.agent.model = ""  # a shipped asset, or a Hugging Face folder
     c.agent.dtype = "float32"
+    c.agent.remat = "none"  # or dots, layer: compute more of a layer again in the backward pass, and keep less
     c.agent.prompt = "word"
     c.agent.max_new = 8
     c.agent.decode = "admissible"  # or free

@@ -21,6 +21,7 @@ def published(c: ConfigDict, size: str, *, prompt: int, steps: int) -> ConfigDic
     c.env.workers = 4
     c.agent.model = size
     c.agent.dtype = "bfloat16"
+    c.agent.remat = "layer"
     c.agent.prompt = "instruct"
     c.agent.decode = "free"
     c.agent.max_new = 512

@@ -18,6 +18,8 @@ from rich.console import Console
 from trca_jax import credit
 from trca_jax.agents.prompts import PROMPTS
 from trca_jax.learner.loop import ppo_settings
+from trca_jax.policy.config import REMAT
+from trca_jax.policy.sharding import ShardingRules
 from trca_jax.rollout.processes import leads
 
 console = Console(highlight=False)
@@ -75,6 +77,11 @@ def read_config(default: str = "configs/alfworld.py") -> ConfigDict:
     return holder.value
 
 
+def computed(c: ConfigDict) -> dict:
+    """How the config wants the policy to be computed: what `load_policy` cannot read in the model's files."""
+    return {"dtype": c.agent.dtype, "remat": c.agent.remat, "rules": ShardingRules(replicate=not c.strict_mesh)}
+
+
 def start_processes(c: ConfigDict) -> None:
     """Joins the other processes of the run if config.distributed is set: JAX finds them by what Slurm, Kubernetes, MPI
     or a TPU pod say in the environment. Comes before anything else that uses JAX."""
@@ -95,7 +102,12 @@ def speaker() -> Console | None:
 
 def check_config(c: ConfigDict) -> None:
     """Raises ValueError naming the first field whose value cannot be used."""
-    choices = {"method": credit.METHODS, "agent.prompt": PROMPTS, "agent.decode": ("free", "admissible")}
+    choices = {
+        "method": credit.METHODS,
+        "agent.prompt": PROMPTS,
+        "agent.decode": ("free", "admissible"),
+        "agent.remat": REMAT,
+    }
     for name, known in choices.items():
         if (value := _field(c, name)) not in known:
             raise ValueError(f"config.{name} {value!r} is unknown, expected one of {', '.join(known)}")

@@ -13,7 +13,7 @@ import jax
 from absl import flags
 from rich.table import Table
 
-from launch.command import console, read_config, run
+from launch.command import computed, console, read_config, run
 from trca_jax.learner.loop import ppo_settings
 from trca_jax.learner.plan import Planner, Stage, Workload
 from trca_jax.learner.state import optimizer
@@ -34,7 +34,7 @@ def main() -> int:
     if not text:
         raise ValueError("--mesh is missing: the mesh to plan for, such as fsdp:4")
     jax.config.update("jax_num_cpu_devices", math.prod(mesh_sizes(text).values()))
-    c, size = config, model_config(config.agent.model, config.agent.dtype)
+    c, size = config, model_config(config.agent.model, **computed(config))
     work = Workload(
         prompt=_PROMPT.value or c.agent.buckets.chunk[-1], response=c.agent.max_new,
         rows=-(-c.tasks * c.group_size // 2), minibatch=2 * c.ppo.micro_rows, rollouts=c.tasks * c.group_size,

@@ -14,7 +14,7 @@ import jax
 from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
-from launch.command import OUT, read_config, run
+from launch.command import OUT, computed, read_config, run
 from trca_jax.agents.prompts import compact
 from trca_jax.envs.base import TaskSet
 from trca_jax.learner.record import versions, write_json
@@ -57,7 +57,7 @@ def start_policy(
 def read_start(config: ConfigDict, folder: Path, mesh: Mesh) -> Policy:
     """Where the run of this folder started."""
     model = str(folder / "start") if config.warmstart.steps else config.agent.model
-    return load_policy(model, config.agent.dtype, mesh)
+    return load_policy(model, mesh, **computed(config))
 
 
 def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say: Callable[[str], None]) -> None:

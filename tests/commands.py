@@ -37,7 +37,7 @@ def write_small_model(folder: Path, hidden: int = 32) -> Path:
     tokenizer = word_tokenizer([make_benchmark("alfworld").vocabulary(), _VERBS])
     size = Qwen2Config(
         vocab_size=len(tokenizer), hidden_size=hidden, intermediate_size=48, num_layers=1, num_heads=2, num_kv_heads=1,
-        head_dim=16, rope_theta=1e4, remat=False,
+        head_dim=16, rope_theta=1e4, remat="none",
     )  # fmt: skip
     write_model(folder, size, init_params(size, jax.random.key(0)))
     tokenizer.save_pretrained(str(folder))

@@ -109,7 +109,7 @@ def largest(tree) -> float:
 
 
 def main():
-    config = dataclasses.replace(TINY, tie_embeddings=sys.argv[1] == "tied", remat=True)
+    config = dataclasses.replace(TINY, tie_embeddings=sys.argv[1] == "tied", remat="layer")
     whole, one, tokens, _ = run(config, make_mesh("", jax.devices()[:1]), batch())
     found = {}
     for mesh in sys.argv[2:]:

@@ -10,7 +10,7 @@ from trca_jax.policy.qwen2 import init_params
 
 TINY = Qwen2Config(
     vocab_size=60, hidden_size=32, intermediate_size=48, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=8,
-    rope_theta=5e4, remat=False,
+    rope_theta=5e4, remat="none",
 )  # fmt: skip
 UNTIED = dataclasses.replace(TINY, tie_embeddings=False)
 

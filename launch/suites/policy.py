@@ -27,7 +27,7 @@ from trca_jax.rollout.pack import TokenBatch
 
 SIZE = Qwen2Config(
     vocab_size=4096, hidden_size=256, intermediate_size=768, num_layers=6, num_heads=8, num_kv_heads=2, head_dim=32,
-    remat=False,
+    remat="none",
 )  # fmt: skip
 PROMPT, NEW = 256, 32
 

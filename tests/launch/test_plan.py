@@ -74,7 +74,13 @@ def test_a_device_too_small_is_said_plainly(commands):
 
 
 def test_a_mesh_is_needed_and_must_be_one(commands):
-    for arguments, expected in (([], "--mesh is missing"), (["--mesh=pipe:4"], "'pipe:4' is none of data:N")):
+    for arguments, expected in (
+        ([], "--mesh is missing"),
+        (["--mesh=pipe:4"], "'pipe:4' is none of data:N"),
+        (["--mesh=tp:4", "--config.strict_mesh=True"], "kv_heads of size 2 cannot be split over tp:4"),
+        (["--mesh=tp:4", "--config.agent.remat=some"], "config.agent.remat 'some' is unknown"),
+        (["--mesh=tp:4", "--config.agent.model="], "agent.model '' is neither a shipped model"),
+    ):
         process = commands.start("plan.py", "--config=configs/alfworld.py:qwen2.5-0.5b", *arguments)
         out, err = process.communicate(timeout=60)
         assert (process.returncode, out) == (2, "") and expected in err and len(err.splitlines()) == 1

@@ -18,7 +18,7 @@ from trca_jax.policy.sharding import make_mesh
 
 def main(rank, processes, port, folder):
     jax.distributed.initialize(f"127.0.0.1:{port}", int(processes), int(rank))
-    config = read_config(folder, remat=False)
+    config = read_config(folder, remat="none")
     shardings = param_shardings(config, make_mesh("fsdp:4,tp:2"))
     read, sizes = hf._read, []
 

@@ -52,11 +52,11 @@ def test_a_preset_can_be_changed_and_must_exist():
 
 
 def test_both_places_of_the_rope_base_and_the_head_size_are_read(tmp_path):
-    assert read_config(written(tmp_path, head_dim=None), remat=False) == TINY  # published files leave head_dim out
+    assert read_config(written(tmp_path, head_dim=None), remat="none") == TINY  # published files leave head_dim out
     with pytest.raises(ValueError, match=r"config\.json: rope_theta missing"):
         read_config(written(tmp_path, rope_theta=None))
     new = {"rope_theta": TINY.rope_theta, "rope_type": "default"}
-    assert read_config(written(tmp_path, rope_theta=None, rope_parameters=new), remat=False) == TINY
+    assert read_config(written(tmp_path, rope_theta=None, rope_parameters=new), remat="none") == TINY
     assert read_config(tmp_path, dtype="bfloat16").dtype == "bfloat16"
 
 
@@ -76,7 +76,7 @@ def test_other_models_are_refused(tmp_path, change, message):
 
 
 def test_what_is_said_but_off_is_no_matter(tmp_path):
-    assert read_config(written(tmp_path, use_sliding_window=False, rope_scaling=None), remat=False) == TINY
+    assert read_config(written(tmp_path, use_sliding_window=False, rope_scaling=None), remat="none") == TINY
 
 
 def test_a_missing_or_broken_file_is_named(tmp_path):

@@ -120,9 +120,20 @@ def test_the_cache_gives_what_the_whole_row_gives(params, tokens, apply):
         np.testing.assert_allclose(two[b, : second[b]], whole[b, first[b] : first[b] + second[b]], atol=1e-5)
 
 
-def test_remat_and_the_untied_head_keep_the_outputs(params, tokens, apply):
-    remat = Qwen2(dataclasses.replace(TINY, remat=True)).apply({"params": params}, tokens, POSITIONS)[0]
-    np.testing.assert_allclose(remat, apply(tokens), atol=1e-5)
+@pytest.mark.parametrize("kept", ["dots", "layer"])
+def test_what_is_computed_again_changes_no_gradient(params, tokens, kept):
+    def gradient(remat):
+        config = dataclasses.replace(TINY, remat=remat)
+        loss = lambda p: jnp.sum(jnp.sin(Qwen2(config).apply({"params": p}, tokens, POSITIONS)[0]))  # noqa: E731
+        return jax.grad(loss)(params), str(jax.make_jaxpr(jax.grad(loss))(params))
+
+    plain, text = gradient("none")
+    again, other = gradient(kept)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), plain, again)
+    assert ("remat" in other or "checkpoint" in other) and "checkpoint" not in text and "remat" not in text
+
+
+def test_the_untied_head_is_a_table_of_its_own(params):
     untied = dataclasses.replace(TINY, tie_embeddings=False)
     more = random_params(untied)
     assert more["lm_head"].shape == more["embedding"].shape and "lm_head" not in params

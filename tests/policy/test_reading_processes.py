@@ -15,7 +15,7 @@ from trca_jax.policy.hf import write_model
 ROOT = Path(__file__).resolve().parents[2]
 SIZE = Qwen2Config(
     vocab_size=512, hidden_size=128, intermediate_size=512, num_layers=4, num_heads=4, num_kv_heads=2, head_dim=32,
-    tie_embeddings=False, remat=False,
+    tie_embeddings=False, remat="none",
 )  # fmt: skip
 
 

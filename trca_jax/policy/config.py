@@ -9,14 +9,17 @@ from pathlib import Path
 
 from trca_jax.policy.sharding import ShardingRules
 
+# Nothing; all of a layer but its products with weights; all of it.
+REMAT = ("none", "dots", "layer")
+
 
 @dataclass(frozen=True)
 class Qwen2Config:
     """The Qwen2.5 architecture: RMSNorm, RoPE, grouped-query attention with QKV biases, SwiGLU.
 
     dtype is the compute type ("float32" on CPU, "bfloat16" on accelerators); parameters, logits, softmax and RoPE stay
-    in float32. remat recomputes each layer in the backward pass. rules: how parameters and activations are laid out on
-    the mesh of the context.
+    in float32. remat: what the backward pass computes again, one of REMAT. rules: how parameters and activations are
+    laid out on the mesh of the context.
     """
 
     vocab_size: int
@@ -30,10 +33,12 @@ class Qwen2Config:
     rms_norm_eps: float = 1e-6
     tie_embeddings: bool = True
     dtype: str = "float32"
-    remat: bool = True
+    remat: str = "layer"
     rules: ShardingRules = field(default_factory=ShardingRules)
 
     def __post_init__(self):
+        if self.remat not in REMAT:
+            raise ValueError(f"remat {self.remat!r} is unknown, expected one of {', '.join(REMAT)}")
         if self.num_heads % self.num_kv_heads:
             raise ValueError(f"num_heads {self.num_heads} must be a multiple of num_kv_heads {self.num_kv_heads}")
         if self.head_dim % 2:
@@ -44,7 +49,7 @@ def tiny(vocab_size: int) -> Qwen2Config:
     """About 0.85 M parameters: learns on two CPU cores."""
     return Qwen2Config(
         vocab_size=vocab_size, hidden_size=128, intermediate_size=384, num_layers=4, num_heads=4, num_kv_heads=2,
-        head_dim=32, rope_theta=1e4, remat=False,
+        head_dim=32, rope_theta=1e4, remat="none",
     )  # fmt: skip
 
 

@@ -27,9 +27,9 @@ class Policy:
     sha256: str
 
 
-def model_config(model: str, dtype: str = "float32") -> Qwen2Config:
+def model_config(model: str, **computed) -> Qwen2Config:
     """The size of a model that may have no weights here: the name of a published size, or as `load_policy`."""
-    return preset(model, dtype=dtype) if model in PRESETS else read_config(_folder(model), dtype=dtype)
+    return preset(model, **computed) if model in PRESETS else read_config(_folder(model), **computed)
 
 
 def _folder(model: str) -> Path:
@@ -43,14 +43,15 @@ def _folder(model: str) -> Path:
     return folder
 
 
-def load_policy(model: str, dtype: str = "float32", mesh: Mesh | None = None) -> Policy:
-    """model: the name of a shipped model, or a local Hugging Face folder. dtype: that it is computed in. mesh: the
+def load_policy(model: str, mesh: Mesh | None = None, **computed) -> Policy:
+    """model: the name of a shipped model, or a local Hugging Face folder. computed: how
+    it is computed, fields of Qwen2Config that its files do not say (dtype, remat, rules). mesh: the
     parameters are laid out on, by the sharding rules; None puts them on the default device.
 
     Raises ValueError if the model is neither, and if its files are missing, damaged or do not fit together.
     """
     folder = _folder(model)
-    config = read_config(folder, dtype=dtype)
+    config = read_config(folder, **computed)
     tokenizer = read_tokenizer(folder)
     check_vocabulary(config.vocab_size, tokenizer)
     params = read_model(folder, config, None if mesh is None else param_shardings(config, mesh))

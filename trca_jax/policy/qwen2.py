@@ -166,7 +166,10 @@ class Qwen2(nn.Module):
         if not c.tie_embeddings:
             self.param("lm_head", table, (c.vocab_size, c.hidden_size))
         x = constrain(_whole(c, embedding)[tokens], c.rules, "batch", "length", "hidden")
-        layer = Layer if cache is not None or not c.remat else nn.remat(Layer, prevent_cse=False)
+        layer = Layer
+        if cache is None and c.remat != "none":
+            kept = jax.checkpoint_policies.dots_with_no_batch_dims_saveable if c.remat == "dots" else None
+            layer = nn.remat(Layer, prevent_cse=False, policy=kept)
         layers = nn.scan(
             layer, variable_axes={"params": 0}, split_rngs={"params": True}, length=c.num_layers,
             in_axes=(0, nn.broadcast, nn.broadcast), metadata_params={nn.PARTITION_NAME: "layers"},
