@@ -17,7 +17,8 @@ from launch.evaluation import Evaluator
 from launch.warmstart import start_policy
 from trca_jax.evaluation.report import learning_curve
 from trca_jax.learner.display import Display
-from trca_jax.learner.loop import Stopped, Trainer
+from trca_jax.learner.interrupts import Stopped
+from trca_jax.learner.loop import Trainer
 from trca_jax.learner.metrics import funnel
 from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.processes import leads, share

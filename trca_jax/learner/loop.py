@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import jax
@@ -19,6 +17,7 @@ from trca_jax.envs.base import Task
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.critic import critic_params, make_critic_update
 from trca_jax.learner.display import Display
+from trca_jax.learner.interrupts import Stopped, interrupts
 from trca_jax.learner.metrics import MetricsLog, rollout_metrics
 from trca_jax.learner.record import open_run
 from trca_jax.learner.signals import Signals
@@ -36,10 +35,6 @@ from trca_jax.rollout.judge import credit_batch
 from trca_jax.rollout.pack import TokenBatch, pack
 from trca_jax.rollout.processes import gather, leads, share
 from trca_jax.rollout.world import World, make_codec
-
-
-class Stopped(Exception):
-    """The user asked to stop; everything up to the last full iteration is saved."""
 
 
 def iteration_tasks(tasks: Sequence[Task], count: int, iteration: int, seed: int) -> list[Task]:
@@ -135,7 +130,7 @@ class Trainer:
         config.eval.every and after the last one; it calls check() often. Raises Stopped after Ctrl-C, once the last
         full iteration is saved."""
         c = self._config
-        with _interrupts() as (check, agree):
+        with interrupts() as (check, agree):
             try:
                 while self.iteration < c.iterations:
                     if self.iteration == 0 or (c.eval.every and self.iteration % c.eval.every == 0):
@@ -280,33 +275,3 @@ class Trainer:
         good = [m for m in logged if not m["skipped"]]
         means = {name: float(np.mean([m[name] for m in good])) if good else None for name in logged[0]}
         return means | {"skipped": float(sum(m["skipped"] for m in logged))}
-
-
-@contextmanager
-def _interrupts():
-    """Turns the first Ctrl-C into a `Stopped` at the next call of the yielded check; the second one acts at once.
-
-    The other yielded function is for moments at which every process calls it: then all stop if one was asked. Among
-    several processes check does nothing, as those that go on would wait for the one that stopped.
-    """
-    asked = False
-
-    def handler(signum, frame):
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    def check():
-        if asked and jax.process_count() == 1:
-            raise Stopped
-
-    def agree():
-        if any(gather(b"stop" if asked else b"")):
-            raise Stopped
-
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield check, agree
-    finally:
-        signal.signal(signal.SIGINT, before)
