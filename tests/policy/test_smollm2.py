@@ -94,7 +94,7 @@ def test_ten_games_are_evaluated(folder, commands, tmp_path):
     workdir = tmp_path / "run"
     overrides = {
         "agent.model": folder, "agent.prompt": "instruct", "agent.decode": "free", "agent.max_new": 32,
-        "agent.buckets.chunk": (1024, 1536), "agent.buckets.slots": (1568,), "agent.buckets.batch": (1,),
+        "agent.buckets.chunk": (576, 1024), "agent.buckets.slots": (608, 1056), "agent.buckets.batch": (1,),
         "tasks": 5, "group_size": 2, "env.max_steps": 3, "eval.games": 10, "eval.temperature": 0.0, "workdir": workdir,
     }  # fmt: skip
     arguments = [f"--config.{name}={value}" for name, value in overrides.items()]
