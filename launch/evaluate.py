@@ -14,11 +14,10 @@ from ml_collections import ConfigDict
 
 from launch.command import RUN, read_config, run, speaker, start_processes
 from launch.evaluation import Evaluator
-from launch.warmstart import read_start
+from launch.warmstart import read_start, recorded_start
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
 from trca_jax.learner.record import open_run, read_run
-from trca_jax.policy.load import Policy
 from trca_jax.policy.replica import Replica
 from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.processes import leads, share
@@ -51,14 +50,15 @@ def main() -> int:
             evaluator = Evaluator(config, world, preparing, name)
             display.message(f"held out  {evaluator.tasks}")
             mesh = make_mesh(config.mesh)
-            start = read_start(config, folder, mesh)
             if record is None:
+                start = read_start(config, folder, mesh)
                 iteration, params = 0, start.params
                 if leads():
                     facts = {"evaluation": evaluator.facts(), "weights": start.sha256}
                     open_run(folder, config, {**facts, "rubric": world.benchmark.library.fingerprint})
             else:
-                iteration, params = _trained(config, folder, record["weights"], start)
+                start = recorded_start(record, folder, mesh)
+                iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(start.params)
             replica = Replica(start.config, mesh)
             codec = make_codec(config.agent, start.tokenizer)
             collector = world.collector(replica.config, codec, config.agent, config.ppo.temperature)
@@ -67,16 +67,6 @@ def main() -> int:
         if leads():
             evaluator.show(folder, iteration)
     return 0
-
-
-def _trained(config: ConfigDict, folder: Path, weights: str, start: Policy) -> tuple[int, dict]:
-    """The iterations done and the policy of a run's last checkpoint."""
-    if start.sha256 != weights:
-        raise ValueError(
-            f"{folder} started from weights with sha256 {weights[:12]}, but {config.agent.model!r} has "
-            f"{start.sha256[:12]} now; put back the model that the run was made with"
-        )
-    return Checkpoints(folder, config.checkpoint.keep).policy(start.params)
 
 
 if __name__ == "__main__":

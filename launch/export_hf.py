@@ -11,7 +11,7 @@ from absl import flags
 from ml_collections import ConfigDict
 
 from launch.command import OUT, RUN, parse_flags, run
-from launch.warmstart import read_start
+from launch.warmstart import recorded_start
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.record import read_run
 from trca_jax.policy.hf import write_model
@@ -28,9 +28,12 @@ def main() -> int:
     folder, out = Path(RUN.value), Path(OUT.value)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ValueError(f"{out} is not an empty folder; choose another --out")
-    config = ConfigDict(read_run(folder)["config"])
-    start = read_start(config, folder, make_mesh())
+    record = read_run(folder)
+    config = ConfigDict(record["config"])
+    start = recorded_start(record, folder, make_mesh())
     checkpoints = Checkpoints(folder, config.checkpoint.keep)
+    if checkpoints.latest() is None:
+        raise ValueError(f"{folder} has no checkpoint yet; let it finish {config.checkpoint.every} iterations")
     iteration, params = checkpoints.policy(start.params)
     checkpoints.close()
     write_model(out, start.config, params, _DTYPE.value, start.tokenizer)

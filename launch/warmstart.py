@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import jax
@@ -58,6 +58,18 @@ def read_start(config: ConfigDict, folder: Path, mesh: Mesh) -> Policy:
     """Where the run of this folder started."""
     model = str(folder / "start") if config.warmstart.steps else config.agent.model
     return load_policy(model, mesh, **computed(config))
+
+
+def recorded_start(record: Mapping, folder: Path, mesh: Mesh) -> Policy:
+    """Where the recorded run of this folder started. Raises ValueError if its model has other weights now."""
+    config = ConfigDict(record["config"])
+    start = read_start(config, folder, mesh)
+    if start.sha256 != record["weights"]:
+        raise ValueError(
+            f"{folder} started from weights with sha256 {record['weights'][:12]}, but {config.agent.model!r} has "
+            f"{start.sha256[:12]} now; put back the model that the run was made with"
+        )
+    return start
 
 
 def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say: Callable[[str], None]) -> None:

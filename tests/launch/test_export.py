@@ -1,6 +1,7 @@
 """A run's policy as a Hugging Face folder: the same weights and tokenizer, for us and for transformers."""
 
 import io
+import json
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -68,3 +69,25 @@ def test_nothing_is_overwritten_and_flags_are_needed(exported, commands, capfd):
     ):
         assert commands.call(export_hf.main, *arguments) == 2
         assert expected in capfd.readouterr().err
+
+
+def test_half_precision_and_the_end_token_stand_in_the_config(exported, commands, tmp_path, capsys):
+    run, model = exported
+    assert commands.call(export_hf.main, f"--run={run}", f"--out={tmp_path}", "--dtype=bfloat16") == 0
+    assert "(bfloat16)" in capsys.readouterr().out
+    half, full = load_policy(str(tmp_path)), load_policy(str(model))
+    for a, b in zip(commands.leaves(half.params), commands.leaves(full.params), strict=True):
+        np.testing.assert_array_equal(a, b.astype("bfloat16").astype("float32"))
+    for folder, dtype in ((tmp_path, "bfloat16"), (model, "float32")):
+        content = json.loads((folder / "config.json").read_text())
+        # Without the end token `generate` of transformers would never stop.
+        assert (content["torch_dtype"], content["eos_token_id"]) == (dtype, full.tokenizer.eos_token_id)
+
+
+def test_a_run_that_cannot_be_what_it_says_is_not_exported(exported, commands, tmp_path, capfd):
+    record = json.loads((exported[0] / "run.json").read_text())
+    for content, expected in ((record, "has no checkpoint yet"), ({**record, "weights": "00"}, "put back the model")):
+        (tmp_path / "run.json").write_text(json.dumps(content))
+        assert commands.call(export_hf.main, f"--run={tmp_path}", f"--out={tmp_path / 'out'}") == 2
+        (line,) = capfd.readouterr().err.splitlines()
+        assert expected in line and not (tmp_path / "out").exists()

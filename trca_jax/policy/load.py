@@ -44,9 +44,9 @@ def _folder(model: str) -> Path:
 
 
 def load_policy(model: str, mesh: Mesh | None = None, **computed) -> Policy:
-    """model: the name of a shipped model, or a local Hugging Face folder. computed: how
-    it is computed, fields of Qwen2Config that its files do not say (dtype, remat, rules). mesh: the
-    parameters are laid out on, by the sharding rules; None puts them on the default device.
+    """model: the name of a shipped model, or a local Hugging Face folder. mesh: the parameters are laid out on, by the
+    sharding rules; None puts them on the default device. computed: fields of Qwen2Config that its files do not say, how
+    it is computed (dtype, remat, rules).
 
     Raises ValueError if the model is neither, and if its files are missing, damaged or do not fit together.
     """
