@@ -47,10 +47,11 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
             "training": {"tasks": len(tasks), "source": tasks.source, "sha256": tasks.sha256},
             "evaluation": evaluator.facts(),
         }
+        size = sum(np.size(x) for x in jax.tree.leaves(policy.params))
         trainer = Trainer(config, world, policy, tasks.tasks, folder, games, mesh)
+        del policy  # the trainer has its own copy of the weights
         display.message(f"train     {tasks}")
         display.message(f"held out  {evaluator.tasks}")
-        size = sum(np.size(x) for x in jax.tree.leaves(policy.params))
         display.message(
             f"policy    {config.agent.model}, {size / 1e6:.2f} M parameters, decode {config.agent.decode}, "
             f"rubric {world.benchmark.library.fingerprint[:12]}, seed {config.seed}"

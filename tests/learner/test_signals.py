@@ -151,7 +151,7 @@ def filled(played, params):
         state = new_state(params, tx).replace(critic=new_state(critic, tx))
         batch = credit_batch(episodes, world, Judge(world.library), max_steps=STEPS, context=method.context)
         rows = pack(episodes, max_steps=STEPS, multiple=4)
-        return signals(state, params if reference is None else reference, episodes, rows, batch), rows, state
+        return signals(state, lambda: params if reference is None else reference, episodes, rows, batch), rows, state
 
     return run
 

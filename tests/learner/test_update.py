@@ -98,6 +98,7 @@ def test_on_the_sampling_policy_the_gradient_is_that_of_weighted_log_likelihood(
     close(gradient, plain(params), rtol=5e-5, atol=2e-6)
     assert size(gradient) > 0.01
     assert metrics["policy_loss"] == pytest.approx(-weight.sum() / count, abs=1e-5)
+    assert "kl" not in metrics  # nobody asked, so nothing is said
     assert metrics["clip_fraction"] == 0 and metrics["approx_kl"] == pytest.approx(0, abs=1e-4)
     assert metrics["grad_norm"] == pytest.approx(float(optax.tree.norm(gradient)), rel=1e-4)
 

@@ -263,6 +263,7 @@ def test_a_collector_starts_again_from_empty_rows(params):
         same(collector(params, GROUP, [0] * 4, jax.random.key(1)), one)
         assert [t for t, _ in ticks] == list(range(1, len(ticks) + 1))
         assert ticks[0][1] == 4 and [n for _, n in ticks] == sorted((n for _, n in ticks), reverse=True)
+        assert all(half.sampler._cache is None for half in collector._halves)  # the update has the memory
         with pytest.raises(ValueError, match="5 episodes do not fit into 4 environment slots"):
             collector(params, [task("a")] * 5, [0] * 5, jax.random.key(0))
 

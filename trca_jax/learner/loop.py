@@ -207,7 +207,7 @@ class Trainer:
         lap("pack")
         if self._signals.needed:
             with jax.set_mesh(self._mesh):
-                batch = self._signals(self.state, self._frozen(), episodes, rows, batch)
+                batch = self._signals(self.state, self._frozen, episodes, rows, batch)
             lap("signals")
         assigned = jax.device_get(self._credit(batch))
         lap("credit")

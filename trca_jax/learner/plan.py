@@ -29,7 +29,8 @@ from trca_jax.rollout.pack import TokenBatch
 
 @dataclass(frozen=True)
 class Workload:
-    """prompt, response: tokens of a row. rows: decoded at once, by a process. minibatch: rows of one optimizer step.
+    """prompt, response: tokens of a row. rows: decoded at once, by a process, while the
+    other half of its rows keeps its cache. minibatch: rows of one optimizer step.
     rollouts, steps: of an iteration."""
 
     prompt: int
@@ -43,7 +44,7 @@ class Workload:
 @dataclass(frozen=True)
 class Stage:
     """What a stage adds on each device, in bytes, to what stays there through an iteration. weights: a copy of its own.
-    cache: keys and values. temporaries: activations, gradients. flops: of one call, over all devices."""
+    cache: keys and values of both halves. temporaries: activations, gradients. flops: of one call, over all devices."""
 
     name: str
     weights: int
@@ -112,7 +113,7 @@ class Planner:
             compiled = lowered.compile()
         narrow = jax.tree.map(lambda x: x.update(dtype=self._config.dtype), cache)
         weights = _bytes(_placed(_copy(self._config), places))
-        return Stage("sampler", weights, _bytes(narrow), _temporaries(compiled), self._flops(work.rows))
+        return Stage("sampler", weights, 2 * _bytes(narrow), _temporaries(compiled), self._flops(work.rows))
 
     def largest_micro_rows(self, memory: int) -> int:
         """The most rows of one forward and backward pass with which the update fits into `memory` bytes a device, a

@@ -209,14 +209,20 @@ class Signals:
                 )
 
     def __call__(
-        self, state: TrainState, reference, episodes: Sequence[Episode], rows: TokenBatch, batch: CreditBatch
+        self,
+        state: TrainState,
+        reference: Callable[[], dict],
+        episodes: Sequence[Episode],
+        rows: TokenBatch,
+        batch: CreditBatch,
     ) -> CreditBatch:
         """The batch with its signals. gold_logp is taken under the policy, or under the frozen reference for a method
-        that also reads `tool` (TRACE); hindsight under the policy; values from state.critic."""
+        that also reads `tool` (TRACE); hindsight under the policy; values from state.critic. reference(): the frozen
+        parameters, asked for only if they are needed."""
         found = {}
         if "gold_logp" in self._needs:
             frozen = "tool" in self._needs
-            found["gold_logp"] = self._gold(reference if frozen else state.params, episodes, batch)
+            found["gold_logp"] = self._gold(reference() if frozen else state.params, episodes, batch)
         if "tool" in self._needs:
             last = np.array([not e.truncated for e in episodes])  # an episode that was not cut off ends with an answer
             found["tool"] = np.arange(batch.r_env.shape[1]) < (batch.length - last)[:, None]

@@ -137,7 +137,7 @@ def make_update(
 
     loss = agg(ℓ) − c_H·agg(H) + c_KL·agg(KL), ℓ over the loss tokens, H and KL over the response tokens. The counts of
     agg are those of the whole batch, so the split into micro-batches changes nothing. Rows must be a multiple of
-    `micro_rows`. batch.reference_logp is needed where settings.kl is above 0.
+    `micro_rows`. batch.reference_logp is needed, and the metric kl there, where settings.kl is above 0.
     shardings: of the state, None for one device. A step whose loss or gradient is not finite has a metric `skipped` of
     1 and only NaN as its gradient, which `state.optimizer` does not follow.
     """
@@ -166,16 +166,18 @@ def make_update(
             old = rows.behaviour_logp
             ratio = losses.token_ratio(new, old) if s.ratio == "token" else losses.sequence_ratio(new, old, target)
             loss, clipped = losses.policy_loss(ratio, token_advantages(rows, advantage), **clips)
-            kl = losses.kl_estimate(new, rows.reference_logp, s.kl_kind) if s.kl else jnp.zeros_like(new)
             share = losses.token_weights(target, "token-mean", *sizes[0])
             parts = {
                 "policy_loss": losses.weighted_sum(loss, w_target),
                 "entropy": losses.weighted_sum(entropy, w_response),
-                "kl": losses.weighted_sum(kl, w_response),
                 "clip_fraction": losses.weighted_sum(clipped, share),
                 "approx_kl": losses.weighted_sum(old - new, losses.token_weights(response, "token-mean", *sizes[1])),
             }
-            parts["loss"] = parts["policy_loss"] - s.entropy * parts["entropy"] + s.kl * parts["kl"]
+            parts["loss"] = parts["policy_loss"] - s.entropy * parts["entropy"]
+            if s.kl:
+                kl = losses.kl_estimate(new, rows.reference_logp, s.kl_kind)
+                parts["kl"] = losses.weighted_sum(kl, w_response)
+                parts["loss"] += s.kl * parts["kl"]
             return parts["loss"], parts
 
         grads, metrics = accumulate(config, loss_fn, state.params, batch, s.micro_rows)

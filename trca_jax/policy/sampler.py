@@ -160,6 +160,11 @@ class Sampler:
         self._cached[:] = 0
         self._batch = list(range(self.rows))  # the row at each place
 
+    def release(self) -> None:
+        """Empties every row, and gives the cache's memory back until the next turn."""
+        self.reset()
+        self._cache = None
+
     def start_turn(
         self, params, rows: Sequence[Sequence[int] | None], keys: jax.Array, commands=None,
         decoding: Decoding = Decoding(),  # noqa: B008

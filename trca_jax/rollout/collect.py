@@ -111,6 +111,8 @@ class Collector:
                 waiting.append(half)
             if acting:
                 on_turn(half.turn, sum(len(h.asked) + len(h.late) for h in self._halves))
+        for half in self._halves:
+            half.sampler.release()  # the update needs the memory
         return episodes
 
     def _observe(self, half: _Half) -> list[int]:
