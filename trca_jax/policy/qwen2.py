@@ -58,20 +58,6 @@ def _attend(q, k, v, seen):
     return jnp.einsum("bkgls,bksh->bkglh", nn.softmax(scores, axis=-1).astype(v.dtype), v)
 
 
-def _write(cache, x, layer, positions):
-    """x [B, K, L, H] put at consecutive positions [B, L] of a layer of the cache [N, B, K, S, H]; what falls off the
-    end is dropped."""
-    length, slots = x.shape[2], cache.shape[3]
-    if length == 1:
-        rows, heads = jnp.ogrid[: x.shape[0], : x.shape[1]]
-        return cache.at[layer, rows[..., None], heads[..., None], positions[:, None]].set(x)
-    # A gather, as a scatter of many tokens is a slow loop on CPUs.
-    index = (jnp.arange(slots) - positions[:, :1])[:, None, :, None]
-    moved = jnp.take_along_axis(x, jnp.clip(index, 0, length - 1), axis=2)
-    kept = jnp.where((index >= 0) & (index < length), moved, cache[layer])
-    return jax.lax.dynamic_update_index_in_dim(cache, kept, layer, 0)
-
-
 def _cached(q, k, v, positions):
     """Attention to the slots of a cache up to the position of each query."""
     out = []
@@ -136,7 +122,9 @@ class Layer(nn.Module):
         if cache is None:
             out = _causal(q, k, v, segment_ids)
         else:
-            cache = Cache(_write(cache.k, k, layer, positions), _write(cache.v, v, layer, positions))
+            rows, heads = jnp.ogrid[: x.shape[0], : c.num_kv_heads]
+            at = (layer, rows[..., None], heads[..., None], positions[:, None])
+            cache = Cache(cache.k.at[at].set(k), cache.v.at[at].set(v))
             out = _cached(q, cache.k[layer], cache.v[layer], positions)
         out = out.transpose(0, 3, 1, 2, 4).reshape(*x.shape[:2], c.num_heads, c.head_dim)
         x += _dense(c, c.hidden_size, ("heads", "head_dim", "embed"), "o", axis=(-2, -1))(out)
