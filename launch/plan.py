@@ -22,7 +22,7 @@ from trca_jax.policy.qwen2 import param_shapes
 from trca_jax.policy.sharding import make_mesh, mesh_sizes
 
 _MESH = flags.DEFINE_string("mesh", None, "The mesh to plan for, such as fsdp:4 or data:2,fsdp:4,tp:2.")
-_MEMORY = flags.DEFINE_float("memory", 80.0, "Memory of a device in GB (10^9 bytes).", lower_bound=1.0)
+_MEMORY = flags.DEFINE_float("memory", 80.0, "Memory of a device in GB (10^9 bytes).", lower_bound=0.001)
 _PROMPT = flags.DEFINE_integer("prompt", None, "Tokens of a prompt; by default the largest of agent.buckets.chunk.")
 # What a device keeps for itself: the runtime, and room that fragments.
 _MARGIN = 0.05
