@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jax
@@ -15,6 +15,7 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 from rich.console import Console
 
+from configs import common
 from trca_jax import credit
 from trca_jax.agents.prompts import PROMPTS
 from trca_jax.learner.loop import ppo_settings
@@ -25,7 +26,7 @@ from trca_jax.rollout.processes import leads
 console = Console(highlight=False)
 # Flags that several commands have; a name can be defined once only.
 RUN = flags.DEFINE_string("run", None, "Folder of a run.")
-OUT = flags.DEFINE_string("out", None, "Folder that receives the model.")
+OUT = flags.DEFINE_string("out", None, "Folder that receives what is written.")
 
 
 def run(main: Callable[[], int]) -> None:
@@ -75,6 +76,22 @@ def read_config(default: str = "configs/alfworld.py") -> ConfigDict:
     except OSError as error:
         raise ValueError(f"the config file cannot be read: {_last_line(error)}") from None
     return holder.value
+
+
+def recorded_config(record: Mapping, folder: Path) -> ConfigDict:
+    """The config in a run's record. Raises ValueError if an older version wrote it that lacks a field of today."""
+    config = ConfigDict(record["config"])
+    if missing := sorted(_names(common.get_config()) - _names(config)):
+        raise ValueError(
+            f"{folder} was written by an older version: its config has no field {missing[0]!r} ({len(missing)} are "
+            "missing); read it with the version that made it, or make the run again"
+        )
+    return config
+
+
+def _names(c: ConfigDict, prefix: str = "") -> set[str]:
+    parts = [_names(value, f"{prefix}{name}.") for name, value in c.items() if isinstance(value, ConfigDict)]
+    return {f"{prefix}{name}" for name in c}.union(*parts)
 
 
 def computed(c: ConfigDict) -> dict:

@@ -12,7 +12,7 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict
 
-from launch.command import RUN, read_config, run, speaker, start_processes
+from launch.command import RUN, read_config, recorded_config, run, speaker, start_processes
 from launch.evaluation import Evaluator
 from launch.warmstart import read_start, recorded_start
 from trca_jax.learner.checkpoint import Checkpoints
@@ -20,7 +20,9 @@ from trca_jax.learner.display import Display
 from trca_jax.learner.record import open_run, read_run
 from trca_jax.policy.replica import Replica
 from trca_jax.policy.sharding import make_mesh
+from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.processes import leads, share
+from trca_jax.rollout.store import read_episodes
 from trca_jax.rollout.world import World, make_codec
 
 _SPLIT = flags.DEFINE_string("split", None, "Another split than the run's own.")
@@ -28,13 +30,20 @@ _REPEATS = flags.DEFINE_integer("repeats", None, "Episodes a task; the run's own
 
 
 def main() -> int:
+    play(*request())
+    return 0
+
+
+def request() -> tuple[ConfigDict, Path, dict | None, str]:
+    """What the flags ask to evaluate: the config, the folder, the run's record (None for a model as it is), and the
+    name of the evaluation's files."""
     config = read_config()
     if not RUN.value and not flags.FLAGS["config"].present:
         raise ValueError("--run is missing: the folder of a run; or give --config and --config.agent.model")
     if RUN.value:
         folder = Path(RUN.value)
         record = read_run(folder)
-        config = ConfigDict(record["config"])
+        config = recorded_config(record, folder)
         start_processes(config)
     else:
         folder, record = Path(config.workdir or f"runs/{config.env.name}-{Path(config.agent.model).name}"), None
@@ -43,10 +52,15 @@ def main() -> int:
     own = not (_SPLIT.value or _REPEATS.value)
     config.eval.split = _SPLIT.value or config.eval.split
     config.eval.repeats = _REPEATS.value or config.eval.repeats
+    name = "evaluation" if own else f"evaluation-{config.eval.split}-{config.eval.repeats}"
+    return config, folder, record, name
+
+
+def play(config: ConfigDict, folder: Path, record: dict | None, name: str) -> None:
+    """Plays the evaluation that was asked for, writes its files and prints its table."""
     with World(config.env, slots=len(share(config.tasks * config.group_size))) as world:
         with Display(1, [f"evaluation of {folder}"], console=speaker()) as display:
             preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
-            name = "evaluation" if own else f"evaluation-{config.eval.split}-{config.eval.repeats}"
             evaluator = Evaluator(config, world, preparing, name)
             display.message(f"held out  {evaluator.tasks}")
             mesh = make_mesh(config.mesh)
@@ -66,7 +80,16 @@ def main() -> int:
                 evaluator.run(collector, replica(params), folder, iteration, display)
         if leads():
             evaluator.show(folder, iteration)
-    return 0
+
+
+def evaluated() -> tuple[ConfigDict, Path, list[Episode]]:
+    """The episodes that the flags ask for, played now unless their file is there; the config, and that file."""
+    config, folder, record, name = request()
+    trained = (folder / "checkpoints").exists() and Checkpoints(folder, config.checkpoint.keep).latest()
+    path = folder / f"{name}-{trained or 0}.npz"
+    if not path.exists():
+        play(config, folder, record, name)
+    return config, path, read_episodes(path)
 
 
 if __name__ == "__main__":

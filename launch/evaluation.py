@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 from ml_collections import ConfigDict
@@ -17,15 +16,18 @@ from trca_jax.learner.display import Display
 from trca_jax.learner.record import write_json
 from trca_jax.policy.decoding import Decoding
 from trca_jax.rollout.collect import Collector
-from trca_jax.rollout.processes import leads
+from trca_jax.rollout.episode import Episode
+from trca_jax.rollout.processes import gather, leads
+from trca_jax.rollout.store import decode, encode, write_episodes
 from trca_jax.rollout.world import World
 
 
 class Evaluator:
     """Plays config.eval.games tasks of config.eval.split, each config.eval.repeats times.
 
-    tasks: those tasks. name: its files are `<name>-<iteration>.json`. Answers are drawn as config.eval says; unless it
-    sets anything they are drawn as in training, so that nothing is compiled twice.
+    tasks: those tasks. name: its files are `<name>-<iteration>.json` with the results and `.npz` with the episodes, in
+    the same order (an episode's group numbers its task). Answers are drawn as config.eval says; unless it sets anything
+    they are drawn as in training, so that nothing is compiled twice.
     Raises ValueError for a way to draw them that there is not.
     """
 
@@ -47,16 +49,22 @@ class Evaluator:
         self, collector: Collector, params, folder: Path, iteration: int, display: Display,
         check: Callable[[], None] = lambda: None,
     ) -> dict:  # fmt: skip
-        """Evaluates, writes its file (every episode) and returns the record for the metrics.
+        """Evaluates, writes its files and returns the record for the metrics.
         check: is called in every turn, and may raise."""
         c = self._config
+        all_played: list[Episode] = []
+
+        def play(*arguments, **more) -> list[Episode]:
+            own = collector(*arguments, decoding=self._decoding, **more)
+            all_played.extend(episode for part in gather(encode(own)) for episode in decode(part))
+            return own
 
         def on_turn(turn: int, live: int) -> None:
             check()
             display.turn(turn, live)
 
         episodes = evaluate(
-            partial(collector, decoding=self._decoding), params, self.tasks.tasks,
+            play, params, self.tasks.tasks,
             slots=self._world.pool.slots, repeats=c.eval.repeats, seed=c.seed,
             progress=lambda done, of: display.phase(f"evaluation {done}/{of}"), on_turn=on_turn,
         )  # fmt: skip
@@ -71,6 +79,10 @@ class Evaluator:
             **asdict(self._decoding),
         }  # fmt: skip
         if leads():
+            number = {task.id: group for group, task in enumerate(self.tasks)}
+            for episode in all_played:
+                episode.group = number[episode.task.id]
+            write_episodes(self._file(folder, iteration).with_suffix(".npz"), all_played)
             write_json(self._file(folder, iteration), {**record, "results": episodes})
         graded = "" if record["score"] == record["success"] else f", score {record['score']:.1%},"
         display.message(
