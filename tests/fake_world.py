@@ -8,7 +8,7 @@ from tiny import TINY, random_params
 
 from trca_jax.policy.tokenizer import word_tokenizer
 from trca_jax.rubrics.library import parse_library
-from trca_jax.rubrics.schema import BindingField, Fact
+from trca_jax.rubrics.schema import BindingField, Declaration, Fact
 
 RUBRIC = """
 benchmark = "boxes"
@@ -35,16 +35,17 @@ doc = "The box of the right colour is opened."
 [context]
 fields = ["opened"]
 """
-LIBRARY = parse_library(
-    RUBRIC,
-    [
+DECLARATION = Declaration(
+    (
         Fact("parsed", "flag", "an action was found"),
         Fact("accepted", "flag", "the world obeyed"),
         Fact("opened", "symbol", "colour seen for the first time, or 'nothing'"),
-    ],
-    [BindingField("goal", "symbol", "the colour asked for")],
-    ["opened"],
+    ),
+    (BindingField("goal", "symbol", "the colour asked for"),),
+    ("opened",),
+    ("open {number}", "wait", "help"),
 )
+LIBRARY = parse_library(RUBRIC, DECLARATION.facts, DECLARATION.fields, DECLARATION.contexts)
 
 
 class Adapter:
@@ -70,6 +71,7 @@ class Adapter:
 
 class World:
     name, library, offers, role = "boxes", LIBRARY, frozenset({"gold answers"}), "You open boxes."
+    declaration = DECLARATION
     brief = staticmethod(str.lower)
 
     def __init__(self):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
-from trca_jax.rubrics.schema import Library
+from trca_jax.rubrics.schema import Declaration, Library
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,7 @@ class Benchmark(Protocol):
     """A benchmark: where its tasks come from, how they are played, bound and read. Picklable: workers receive it."""
 
     name: str
+    declaration: Declaration
     library: Library
     offers: frozenset[str]  # what its tasks hold for learning alone: "gold answers", "golden documents"
     role: str  # one sentence that tells an instruct model what it is asked to do here
