@@ -15,20 +15,22 @@ from trca_jax.policy.sampler import Buckets
 from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.collect import Collector
 from trca_jax.rubrics.language import Judge
+from trca_jax.rubrics.library import select
 
 
 class World:
     """Context manager around the environment workers.
 
-    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed, and
-    options, the benchmark's own).
-    slots: episodes played at once.
+    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed,
+    options, the benchmark's own, and rubric, what the judge takes of its library).
+    slots: episodes played at once. Raises ValueError for what the benchmark or its library does not have.
     """
 
     def __init__(self, env, slots: int):
         self.env = env
         self.benchmark = benchmark_of(env)
-        self.judge = Judge(self.benchmark.library)
+        offered = self.benchmark.declaration.contexts
+        self.judge = Judge(select(self.benchmark.library, offered, env.rubric.context, env.rubric.without))
         self.pool = EnvPool(self.benchmark.make_env, slots=slots, workers=env.workers, deadline_s=env.deadline_s)
 
     def __enter__(self) -> World:
