@@ -71,7 +71,8 @@ def test_missing_file_is_a_clear_error(tmp_path):
         read_library(tmp_path / "no.toml", FACTS, FIELDS, CONTEXTS)
 
 
-TWO = TEXT.replace("[context]", TEXT[TEXT.index("[[") : TEXT.index("[context]")].replace('"seen"', '"again"') + "[context]")
+OPERATOR = TEXT[TEXT.index("[[") : TEXT.index("[context]")]
+TWO = TEXT.replace("[context]", OPERATOR.replace('"seen"', '"again"') + "[context]")
 
 
 def test_a_selection_has_its_own_context_and_operators():

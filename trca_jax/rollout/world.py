@@ -16,6 +16,7 @@ from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.collect import Collector
 from trca_jax.rubrics.language import Judge
 from trca_jax.rubrics.library import select
+from trca_jax.rubrics.schema import Library
 
 
 class World:
@@ -29,8 +30,7 @@ class World:
     def __init__(self, env, slots: int):
         self.env = env
         self.benchmark = benchmark_of(env)
-        offered = self.benchmark.declaration.contexts
-        self.judge = Judge(select(self.benchmark.library, offered, env.rubric.context, env.rubric.without))
+        self.judge = Judge(library_of(env, self.benchmark))
         self.pool = EnvPool(self.benchmark.make_env, slots=slots, workers=env.workers, deadline_s=env.deadline_s)
 
     def __enter__(self) -> World:
@@ -61,6 +61,11 @@ class World:
 def benchmark_of(env) -> Benchmark:
     """The benchmark of the config's env section, without environments."""
     return make_benchmark(env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed, **env.options)
+
+
+def library_of(env, benchmark: Benchmark) -> Library:
+    """What env.rubric takes of the benchmark's library. Raises ValueError for names that it does not have."""
+    return select(benchmark.library, benchmark.declaration.contexts, env.rubric.context, env.rubric.without)
 
 
 def make_codec(agent, tokenizer: PreTrainedTokenizerBase, benchmark: Benchmark) -> Codec:
