@@ -47,7 +47,7 @@ def read(folders: Sequence[Path]) -> tuple[list[dict[str, Any]], dict[str, list[
             if record[part] != first[1][part]:
                 raise ValueError(f"{folder} and {first[0]} differ in {part}; only runs that share it can be compared")
         rows += run_rows(folder)
-        found.append((run_of(record), metrics))
+        found.append((run_of(record, folder), metrics))
     name, runs = labels([of for of, _ in found]), defaultdict(list)
     for of, metrics in found:
         runs[name(of)].append(metrics)
@@ -91,17 +91,19 @@ def main() -> int:
     for kind in [*sorted({row["kind"] for row in rows} - {"all"}), "all"]:
         found = curves(rows, kind)
         by_kind[kind] = found, efficiency(found, budgets, goal)
-    console.print(efficiency_table(by_kind, budgets, goal))
+    # A file or a pipe has no width that the table would have to fit into.
+    console.print(efficiency_table(by_kind, budgets, goal), width=console.width if console.is_terminal else 200)
     found = by_kind["all"][1]
+    leader = max(found, key=lambda label: found[label]["area"][0])
     for label, curve in whole.items():
         best, place = curve.success.max(), curve.rollouts[curve.success.argmax()]
-        for other, theirs in whole.items():
-            needed = reached(theirs.rollouts, theirs.success, best)
-            if other != label and np.isfinite(needed):
-                console.print(
-                    f"{other} reaches the best of {label}, {100 * best:.1f} % at {place:,.0f} rollouts, after about "
-                    f"{needed:,.0f}: {needed / max(place, 1):.0%}"
-                )
+        needed = reached(whole[leader].rollouts, whole[leader].success, best)
+        if label != leader and place and np.isfinite(needed):
+            console.print(
+                f"{leader} reaches the best of {label}, {100 * best:.1f} % at {place:,.0f} rollouts, after about "
+                f"{needed:,.0f}: {needed / place:.0%}",
+                soft_wrap=True,
+            )
     out = Path(_PICTURE.value)
     beside = out.with_name(f"{out.stem}-efficiency{out.suffix}")
     library = make_benchmark(read_run(folders[0])["config"]["env"]["name"]).library

@@ -20,15 +20,19 @@ _TRAINING = (
 )  # fmt: skip
 
 
-def run_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run is, from its record: the first keys of a row."""
+def run_of(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What a run is, from its record: the first keys of a row. Raises ValueError for a config of another version."""
     config = record["config"]
-    return {
-        "method": config["method"],
-        "setting": config.get("sweep", {}).get("setting", ""),
-        "task_types": "+".join(config["env"]["task_types"]),
-        "seed": config["seed"],
-    }
+    try:
+        return {
+            "method": config["method"],
+            "setting": config.get("sweep", {}).get("setting", ""),
+            "task_types": "+".join(config["env"]["task_types"]),
+            "seed": config["seed"],
+        }
+    except KeyError as error:
+        name = error.args[0]
+        raise ValueError(f"{folder} was written by another version: its config has no field {name!r}") from None
 
 
 def run_rows(folder: Path) -> list[dict[str, Any]]:
@@ -49,7 +53,7 @@ def run_rows(folder: Path) -> list[dict[str, Any]]:
             won = "".join("-" if r["failure"] else str(int(r["won"])) for r in here)
             n = len(here) - won.count("-")
             low, high = wilson(won.count("1"), n)
-            row = run_of(record) | {"iteration": iteration, "rollouts": evaluation["rollouts"], "kind": kind}
+            row = run_of(record, folder) | {"iteration": iteration, "rollouts": evaluation["rollouts"], "kind": kind}
             row |= {"success": won.count("1") / max(n, 1), "low": low, "high": high, "n": n}
             row |= {"repeats": repeats, "won": won}
             rows.append({name: round(x, 5) if isinstance(x, float) else x for name, x in row.items()})

@@ -156,9 +156,10 @@ def log_of(cell: Cell) -> Path:
 
 
 def last_line(path: Path) -> str:
-    """What a run said last."""
+    """What a run said last; its error, if it told one."""
     lines = path.read_text(errors="replace").splitlines()
-    return lines[-1].strip() if lines else "it said nothing"
+    errors = [line for line in lines if line.startswith("error: ")]
+    return (errors or lines or ["it said nothing"])[-1].strip()
 
 
 class Board:

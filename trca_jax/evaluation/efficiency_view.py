@@ -30,7 +30,7 @@ def efficiency_table(
     title = "held-out success in percent; in brackets 95 % intervals, over seeds and games"
     frame = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True}
     table = Table(title=title, title_justify="left", **frame)
-    table.add_column("", overflow="fold")
+    table.add_column("", no_wrap=True)
     table.add_column("seeds", justify="right")
     for name in (*(f"{budget:,.0f}" for budget in budgets), "mean", f"rollouts to {goal:.0%}"):
         table.add_column(name, justify="right")
