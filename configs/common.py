@@ -30,6 +30,7 @@ def get_config() -> ConfigDict:
     c.env.task_types = ("",)
     c.env.games = 0  # training games; 0: all there are
     c.env.seed = 0  # of the choice of games
+    c.env.options = ConfigDict()  # the benchmark's own settings
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced

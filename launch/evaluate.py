@@ -60,7 +60,7 @@ def main() -> int:
                 start = recorded_start(record, folder, mesh)
                 iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(start.params)
             replica = Replica(start.config, mesh)
-            codec = make_codec(config.agent, start.tokenizer)
+            codec = make_codec(config.agent, start.tokenizer, world.benchmark)
             collector = world.collector(replica.config, codec, config.agent, config.ppo.temperature)
             with jax.set_mesh(replica.mesh):
                 evaluator.run(collector, replica(params), folder, iteration, display)

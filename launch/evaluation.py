@@ -66,14 +66,16 @@ class Evaluator:
         record = {
             "kind": "eval", "iteration": iteration, "rollouts": iteration * c.tasks * c.group_size,
             "success": won / max(len(played), 1), "low": low, "high": high, "episodes": len(played),
+            "score": sum(e["score"] for e in played) / max(len(played), 1),
             "failures": len(episodes) - len(played), "split": c.eval.split, "decode": c.agent.decode,
             **asdict(self._decoding),
         }  # fmt: skip
         if leads():
             write_json(self._file(folder, iteration), {**record, "results": episodes})
+        graded = "" if record["score"] == record["success"] else f", score {record['score']:.1%},"
         display.message(
             f"held out after {iteration} iterations: success {record['success']:.1%} "
-            f"[{low:.1%}, {high:.1%}] of {len(played)} episodes"
+            f"[{low:.1%}, {high:.1%}]{graded} of {len(played)} episodes"
         )
         return record
 

@@ -15,7 +15,6 @@ from jax.sharding import Mesh
 from ml_collections import ConfigDict
 
 from launch.command import OUT, computed, read_config, run
-from trca_jax.agents.prompts import compact
 from trca_jax.envs.base import TaskSet
 from trca_jax.learner.record import versions, write_json
 from trca_jax.learner.warmstart import WarmstartSettings, batches, warm_start
@@ -76,7 +75,7 @@ def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say:
     """Plays demonstrations in these tasks, trains a tiny policy on them and writes it to `out`."""
     w = config.warmstart
     tokenizer = word_tokenizer(_texts(config, world, tasks))
-    codec = make_codec(config.agent, tokenizer)
+    codec = make_codec(config.agent, tokenizer, world.benchmark)
     size = tiny(len(tokenizer))
     params, won = init_params(size, jax.random.key(config.seed)), []
     for phase, (part, share, count, rows, lr) in enumerate(w.phases):
@@ -112,16 +111,17 @@ def _play(
 def _texts(config: ConfigDict, world: World, tasks: TaskSet) -> Iterator[str]:
     """Texts that hold every word of the benchmark: its names, and what scripted players see and may say."""
     yield world.benchmark.vocabulary()
-    codec = make_codec(config.agent, word_tokenizer(()))
+    codec = make_codec(config.agent, word_tokenizer(()), world.benchmark)
+    brief = world.benchmark.brief
     some = tasks.tasks[:: max(len(tasks) // 256, 1)]
     for first in range(0, len(some), world.pool.slots):
         for episode in demonstrate(
             world.benchmark, some[first : first + world.pool.slots], codec, world.pool, share=0.5,
             max_steps=config.env.max_steps, seed=config.seed,
         ):  # fmt: skip
-            yield compact(f"task scene {episode.task.instruction} {episode.first_observation}")
+            yield from ("task scene", brief(episode.task.instruction), brief(episode.first_observation))
             for step in episode.steps:
-                yield compact(step.after)
+                yield brief(step.after)
                 yield from step.admissible
 
 

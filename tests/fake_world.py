@@ -69,7 +69,8 @@ class Adapter:
 
 
 class World:
-    name, library, offers = "boxes", LIBRARY, frozenset({"gold answers"})
+    name, library, offers, role = "boxes", LIBRARY, frozenset({"gold answers"}), "You open boxes."
+    brief = staticmethod(str.lower)
 
     def __init__(self):
         self.adapters = []

@@ -1,39 +1,17 @@
 """What the policy is shown: short texts, the last steps with their numbers, and nothing that is hidden."""
 
-import doctest
-
 import pytest
 
-from trca_jax.agents import prompts
-from trca_jax.agents.prompts import PROMPTS, InstructPrompt, WordPrompt, compact
+from trca_jax.agents.prompts import PROMPTS, InstructPrompt, WordPrompt
+from trca_jax.envs.alfworld.brief import brief
+from trca_jax.envs.registry import make_benchmark
 
 COMMANDS = ("go to desk 1", "help", "look")
 HISTORY = [(f"saw {k}", f"did {k}") for k in range(1, 6)]
 
 
-def test_examples_in_the_docstrings_hold():
-    results = doctest.testmod(prompts)
-    assert results.failed == 0 < results.attempted
-
-
-@pytest.mark.parametrize(
-    ("text", "short"),
-    [
-        ("-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room.", ""),
-        ("You pick up the mug 2 from the shelf 1.", "mug 2 from shelf 1"),
-        ("The fridge 1 is closed.", "fridge 1 closed"),
-        ("Nothing happens.", "nothing happens"),
-        ("On the desk 1, you see nothing.", "desk 1 see nothing"),
-        ("desk 1. The desk 1 is here; desk 12", "desk 1 here desk 12"),
-        ("", ""),
-    ],
-)
-def test_compact(text, short):
-    assert compact(text) == short
-
-
 def test_a_conversation_of_words_shows_the_task_once_and_ends_inside_the_tag():
-    prompt = WordPrompt()
+    prompt = WordPrompt(brief)
     first = prompt.first("put a mug on the desk.", "You are here. Your task is to: put a mug on the desk.", COMMANDS)
     assert first == "task put mug desk scene here <action>"
     assert prompt.next("put a mug on the desk.", HISTORY, "You open it.", COMMANDS) == "open <action>"
@@ -42,7 +20,7 @@ def test_a_conversation_of_words_shows_the_task_once_and_ends_inside_the_tag():
 
 @pytest.mark.parametrize("history", [0, 1, 2, 5, 9])
 def test_a_fresh_prompt_numbers_the_last_steps_by_their_place_in_the_episode(history):
-    text = InstructPrompt(history).next("put a mug on the desk", HISTORY, "now", COMMANDS)
+    text = InstructPrompt("You act.", history).next("put a mug on the desk", HISTORY, "now", COMMANDS)
     shown = range(max(1, 6 - history), 6)
     for k in range(1, 6):
         line = f"Observation {k}: saw {k}\nAction {k}: did {k}\n"
@@ -50,22 +28,23 @@ def test_a_fresh_prompt_numbers_the_last_steps_by_their_place_in_the_episode(his
         assert (f"saw {k}" in text) == (k in shown)
     assert "You have taken 5 actions so far." in text
     lines = text.splitlines()
+    assert lines[0] == "You act."
     assert lines[1] == "Task: put a mug on the desk"
     assert lines[-3:-1] == ["Current observation: now", "Possible actions: 'go to desk 1', 'look'"]
     assert "<action> </action>" in lines[-1] and "<think> </think>" in lines[-1]
 
 
 def test_the_first_fresh_prompt_has_no_history():
-    text = InstructPrompt().first("find a mug", "a room", COMMANDS)
+    text = InstructPrompt("You act.").first("find a mug", "a room", COMMANDS)
     assert "taken" not in text and "Observation 1" not in text
-    assert text == InstructPrompt().next("find a mug", [], "a room", COMMANDS)
+    assert text == InstructPrompt("You act.").next("find a mug", [], "a room", COMMANDS)
     assert (InstructPrompt.layout, InstructPrompt.opened, InstructPrompt.think) == ("stepwise", False, True)
 
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_a_prompt_holds_only_what_it_was_given(name):
     """Every word is of the instruction, the observations, the actions, the commands, or the prompt's fixed words."""
-    prompt = PROMPTS[name]()
+    prompt = PROMPTS[name](make_benchmark("alfworld"))
     fixed = set(prompt.next("", [("", "")] * 3, "", ()).lower().split())
     fixed |= set(prompt.first("", "", ()).lower().split()) | {"4", "5", "4:", "5:"}
     given = {"alpha", "beta", "'gamma'", "saw", "did", "1", "2", "3"}
@@ -75,4 +54,4 @@ def test_a_prompt_holds_only_what_it_was_given(name):
 
 def test_a_negative_history_is_refused():
     with pytest.raises(ValueError, match="prompt history -1 must be at least 0"):
-        InstructPrompt(-1)
+        InstructPrompt("You act.", -1)

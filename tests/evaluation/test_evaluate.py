@@ -49,7 +49,7 @@ def test_every_task_is_played_as_often_as_asked_in_order():
     assert seen == [(0, 10), 4, (4, 10), 4, (8, 10), 2]
     assert all(r["kind"] == ("even" if r["task"][-1] in "024" else "odd") for r in records)
     assert [r["failure"] for r in records] == [None, None, "worker died"] * 3 + [None]
-    assert all(r["steps"] == 3 + r["won"] for r in records)
+    assert all(r["steps"] == 3 + r["won"] and r["score"] == 1.0 for r in records)
 
 
 def test_success_is_won_alone_and_failures_count_nowhere():

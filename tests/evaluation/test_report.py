@@ -33,8 +33,9 @@ def test_wilson_knows_nothing_without_trials_and_refuses_nonsense():
             wilson(successes, n)
 
 
-def record(task, kind, won, steps, failure=None):
-    return {"task": task, "kind": kind, "won": won, "steps": steps, "failure": failure}
+def record(task, kind, won, steps, failure=None, score=None):
+    score = float(won) if score is None else score
+    return {"task": task, "kind": kind, "won": won, "score": score, "steps": steps, "failure": failure}
 
 
 RESULTS = [
@@ -69,6 +70,9 @@ def test_table_shows_every_kind_and_the_failures_only_if_there_are_any():
     assert next(line for line in text.splitlines() if line.startswith("heat")).split()[-2:] == ["–", "1"]
     assert "failed" in text and "failed" not in printed([r for r in RESULTS if not r["failure"]])
     assert "all" in printed([])
+    assert "score" not in text
+    graded = [*RESULTS, record("b3", "pick", False, 4, score=0.5), record("b4", "pick", False, 4, "died", score=0.9)]
+    assert next(line.split() for line in printed(graded).splitlines() if line.startswith("pick"))[5] == "62.5"
     long = record("t", "pick_clean_then_place_in_recep", True, 9)
     assert long["kind"] in printed([long])
 

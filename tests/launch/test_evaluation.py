@@ -23,7 +23,7 @@ def evaluated(folder, **settings):
 
     def collector(params, tasks, groups, key, on_turn, *, first, decoding):
         told.append(decoding)
-        return [SimpleNamespace(won=True, steps=[], failure=None)]
+        return [SimpleNamespace(won=True, score=1.0, steps=[], failure=None)]
 
     display = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
     record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, display)

@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_demonstrations(commands, tmp_path):
     config = commands.config(tmp_path)
     with World(config.env, slots=4) as world:
         tasks = world.tasks("train", 2, lambda done, of: None).tasks
-        codec = make_codec(config.agent, word_tokenizer([world.benchmark.vocabulary()]))
+        codec = make_codec(config.agent, word_tokenizer([world.benchmark.vocabulary()]), world.benchmark)
 
         def play(seed, share=0.5):
             chosen = [tasks[0], tasks[0], tasks[1], tasks[1]]

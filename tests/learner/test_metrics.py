@@ -9,15 +9,17 @@ import pytest
 from trca_jax.credit.types import EVIDENCE, EXECUTION, INVALIDITY
 from trca_jax.envs.base import Task
 from trca_jax.learner.metrics import MetricsLog, flatten, funnel, read_metrics, rollout_metrics
-from trca_jax.rollout.episode import Episode
+from trca_jax.rollout.episode import Episode, Step
 
 ITEMS = ("seen", "idle", "placed")
 CATEGORY = (EVIDENCE, INVALIDITY, EXECUTION)
 
 
-def episode(kind, won=False, failure=None, truncated=False):
+def episode(kind, won=False, failure=None, truncated=False, rewards=()):
+    blank = np.zeros(0, np.int32)
+    steps = [Step(blank, blank, blank, None, None, (0, 0), "", (), reward=reward) for reward in rewards]
     return Episode(Task(f"{kind} game", "made up", "", kind, None), 0, "append", won=won, failure=failure,
-                   truncated=truncated)  # fmt: skip
+                   truncated=truncated, steps=steps)  # fmt: skip
 
 
 def measure(episodes, *, judgement, mask, length, group, valid, foundational, breakthrough):
@@ -38,10 +40,10 @@ def test_figures_by_hand():
     none = [0, 0, 0]
     metrics = measure(
         [
-            episode("put", won=True),
-            episode("put", truncated=True),
+            episode("put", won=True, rewards=(0, 1)),
+            episode("put", truncated=True, rewards=(0.25,)),
             episode("cool", truncated=True),
-            episode("cool", failure="worker died"),
+            episode("cool", failure="worker died", rewards=(1,)),
         ],
         judgement=[
             [[1, 0, 0], [0, 1, 0], [1, 0, 1]],
@@ -57,6 +59,7 @@ def test_figures_by_hand():
         breakthrough=[[0, 0, 3], [0, 0, 0], [0, 0, 0], [0, 0, 0]],
     )
     assert metrics["success"] == pytest.approx(1 / 3)
+    assert metrics["score"] == pytest.approx((1 + 0.25) / 3)
     assert metrics["all_failed_groups"] == 0.5
     assert metrics["useful"] == pytest.approx(3 / 6)
     assert metrics["useful_failed"] == pytest.approx(1 / 3)

@@ -9,6 +9,7 @@ from fake_world import CONFIG, TOKENIZER, ShortPrompt, World, policy
 
 from trca_jax.agents.prompts import WordPrompt
 from trca_jax.credit import METHODS
+from trca_jax.envs.alfworld.brief import brief
 from trca_jax.envs.pool import EnvPool
 from trca_jax.learner.critic import critic_params, make_critic_update, token_values
 from trca_jax.learner.signals import Branch, Signals, branch_logp, gold_branches, hindsight_branches
@@ -25,7 +26,7 @@ from trca_jax.rubrics.language import Judge
 
 STEPS, NEW = 4, 4
 HINT, LEAD = "it is {final} time {now}", "the box is"
-PROMPTS = {"append": WordPrompt(), "stepwise": ShortPrompt()}
+PROMPTS = {"append": WordPrompt(brief), "stepwise": ShortPrompt()}
 every_layout = pytest.mark.parametrize("layout", PROMPTS)
 
 

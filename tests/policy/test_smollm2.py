@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 def answered(folder):
     """Two conversations of two turns: the tokens of each row and of its greedy answer, turn by turn; and the codec."""
     policy = load_policy(str(folder))
-    codec = Codec(policy.tokenizer, InstructPrompt(), NEW)
+    codec = Codec(policy.tokenizer, InstructPrompt("You act."), NEW)
     vocab_size, end = policy.config.vocab_size, policy.tokenizer.eos_token_id
     sampler = Sampler(
         policy.config, len(TURNS), max_new=NEW, stops=stop_table([], [], [end], vocab_size),

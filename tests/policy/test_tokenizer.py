@@ -31,6 +31,13 @@ def test_encoding_and_decoding_known_words_is_a_round_trip(tokenizer, text):
     assert all(text.startswith(tokenizer.decode(ids[:n])) for n in range(len(ids) + 1))
 
 
+def test_brackets_part_words_and_are_dropped():
+    tokenizer = word_tokenizer(["click[Buy Now]", "now [x]"])
+    assert set(tokenizer.get_vocab()) == {"<pad>", "<unk>", "<action>", "</action>", "click", "buy", "now", "x"}
+    ids = tokenizer.encode("click[buy now] [] </action>", add_special_tokens=False)
+    assert tokenizer.convert_ids_to_tokens(ids) == ["click", "buy", "now", "</action>"]
+
+
 def test_case_is_folded_and_unknown_words_share_one_id(tokenizer):
     assert tokenizer.encode("DESK  1\n", add_special_tokens=False) == tokenizer.encode("desk 1")
     assert tokenizer.decode(tokenizer.encode("go to sofa 1")) == "go to <unk> 1"
@@ -91,7 +98,7 @@ class TestQwen:
         assert again.chat_template == qwen.chat_template
 
     def test_an_instruct_prompt_is_a_chat_message(self, qwen):
-        prompt = InstructPrompt()
+        prompt = InstructPrompt("You act.")
         codec = Codec(qwen, prompt, 64)
         text = prompt.next("put a mug on the desk", [("a room", "look")], "a desk 1", ("go to desk 1", "look"))
         ids = codec.prompt_ids(text)

@@ -5,6 +5,7 @@ import pytest
 from fake_world import CONFIG, TOKENIZER, ShortPrompt, World, policy
 
 from trca_jax.agents.prompts import WordPrompt
+from trca_jax.envs.alfworld.brief import brief
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.sampler import Buckets
 from trca_jax.rollout.codec import Codec
@@ -27,7 +28,7 @@ def play(params):
         tasks, groups=None, *, seed=0, prompt=None, decode="free", slots=4, halves=1, max_steps=MAX_STEPS, pool=None,
         call=None, **more,
     ):  # fmt: skip
-        codec = Codec(TOKENIZER, prompt or WordPrompt(), 4)
+        codec = Codec(TOKENIZER, prompt or WordPrompt(brief), 4)
         with pool or EnvPool(World().make_env, slots=slots, workers=0) as pool:
             collector = Collector(
                 CONFIG, codec, pool, max_steps=max_steps, max_new=4, decode=decode, halves=halves,

@@ -10,6 +10,7 @@ from fake_world import CONFIG, TOKENIZER, ShortPrompt, World
 
 from trca_jax.agents.parse import parse
 from trca_jax.agents.prompts import InstructPrompt, WordPrompt
+from trca_jax.envs.alfworld.brief import brief
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.decoding import Decoding
 from trca_jax.policy.sampler import Buckets, Sampler
@@ -44,7 +45,7 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("decode", ["free", "admissible"])
-@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+@pytest.mark.parametrize("prompt", [WordPrompt(brief), ShortPrompt()], ids=["append", "stepwise"])
 def test_packed_rows_hold_exactly_the_ids_that_were_sampled(play, sampled, prompt, decode, monkeypatch):
     """No id is made from text again: here decoded words are unknown words."""
     plain = Decoded.text.fget
@@ -167,7 +168,7 @@ def test_equal_keys_give_equal_episodes_whatever_the_halves(play, decode):
     assert [s.action for e in other for s in e.steps] != [s.action for e in one for s in e.steps]
 
 
-@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+@pytest.mark.parametrize("prompt", [WordPrompt(brief), ShortPrompt()], ids=["append", "stepwise"])
 def test_processes_that_play_a_share_each_sample_what_one_would(play, prompt):
     whole = play(GROUP, [0] * 4, prompt=prompt, seed=5)
     first = play(GROUP[:2], [0] * 2, prompt=prompt, seed=5, slots=2)
@@ -192,7 +193,7 @@ class Late(EnvPool):
 
 
 @pytest.mark.parametrize("decode", ["free", "admissible"])
-@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+@pytest.mark.parametrize("prompt", [WordPrompt(brief), ShortPrompt()], ids=["append", "stepwise"])
 @pytest.mark.parametrize("halves", [1, 2])
 def test_tokens_are_the_same_whoever_was_late(play, sampled, prompt, decode, halves):
     """Rows are played in other batches, in other orders, and their caches wait for them meanwhile."""
@@ -225,7 +226,7 @@ def test_a_row_that_waits_for_its_environment_does_not_hold_up_the_rest(play, sa
 
 
 def test_an_evaluation_may_be_greedy_and_training_is_as_before(params):
-    codec = Codec(TOKENIZER, WordPrompt(), 4)
+    codec = Codec(TOKENIZER, WordPrompt(brief), 4)
     with EnvPool(Boxes, slots=4, workers=0) as pool:
         collector = Collector(
             CONFIG, codec, pool, max_steps=4, max_new=4, halves=1,
@@ -251,7 +252,7 @@ def test_members_of_a_group_differ(play):
 
 
 def test_a_collector_starts_again_from_empty_rows(params):
-    codec = Codec(TOKENIZER, WordPrompt(), 4)
+    codec = Codec(TOKENIZER, WordPrompt(brief), 4)
     ticks = []
     with EnvPool(Boxes, slots=4, workers=0) as pool:
         collector = Collector(
@@ -270,20 +271,28 @@ def test_a_collector_starts_again_from_empty_rows(params):
 
 class TestCodec:
     def test_commands_are_answers_that_end_with_the_stop_token(self):
-        codec = Codec(TOKENIZER, WordPrompt(), 3)
+        codec = Codec(TOKENIZER, WordPrompt(brief), 3)
         assert codec.answer_ids("open 1")[-1] == TOKENIZER.eos_token_id and codec.ends_commands
-        assert [codec.decode(ids).text for ids in codec.command_ids(COMMANDS)] == [
-            "open 1 </action>", "open 2 </action>", "open 3 </action>", "wait </action>",
-        ]  # fmt: skip
+        offered = codec.commands(COMMANDS)
+        assert list(offered.values()) == ["open 1", "open 2", "open 3", "wait"]
+        assert [codec.decode(ids).text for ids in offered] == [f"{command} </action>" for command in offered.values()]
         # What is longer than an answer can be is left out, and so is help.
-        assert codec.command_ids(["open the box", "help", "wait"]) == [codec.answer_ids("wait")]
+        assert codec.commands(["open the box", "help", "wait"]) == {codec.answer_ids("wait"): "wait"}
+
+    def test_a_command_in_brackets_is_its_words_and_comes_back_as_it_was_offered(self):
+        codec = Codec(TOKENIZER, WordPrompt(brief), 4)
+        assert codec.commands(["open[1]", "Open[2]"]) == {
+            codec.answer_ids("open 1"): "open[1]", codec.answer_ids("open 2"): "Open[2]",
+        }  # fmt: skip
+        # Of two commands that read the same the first one is meant.
+        assert list(codec.commands(["open[1]", "open 1", "open [1]"]).values()) == ["open[1]"]
 
     def test_a_chat_template_is_used_for_fresh_prompts_only(self):
         pytest.importorskip("jinja2", reason="jinja2 is not installed: chat templates were not tested")
         tokenizer = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="</action>")
         tokenizer.chat_template = "see {{ messages[0].content }}{% if add_generation_prompt %} wait{% endif %}"
         assert Codec(tokenizer, ShortPrompt(), 4).prompt_ids("red box") == TOKENIZER.encode("see red box wait")
-        assert Codec(tokenizer, WordPrompt(), 4).prompt_ids("red box") == TOKENIZER.encode("red box")
+        assert Codec(tokenizer, WordPrompt(brief), 4).prompt_ids("red box") == TOKENIZER.encode("red box")
         assert Codec(TOKENIZER, ShortPrompt(), 4).prompt_ids("red box") == TOKENIZER.encode("red box")
 
 
@@ -291,13 +300,13 @@ def test_settings_that_do_not_go_together_are_refused():
     with EnvPool(Boxes, slots=2, workers=0) as pool:
         make = lambda codec, **more: Collector(CONFIG, codec, pool, max_steps=2, max_new=4, **more)  # noqa: E731
         with pytest.raises(ValueError, match="decode 'greedy' is unknown, expected 'free' or 'admissible'"):
-            make(Codec(TOKENIZER, WordPrompt(), 4), decode="greedy")
+            make(Codec(TOKENIZER, WordPrompt(brief), 4), decode="greedy")
         with pytest.raises(ValueError, match="decode 'admissible' needs a prompt that ends inside <action>"):
-            make(Codec(TOKENIZER, InstructPrompt(), 4), decode="admissible")
+            make(Codec(TOKENIZER, InstructPrompt("You act."), 4), decode="admissible")
         with pytest.raises(ValueError, match=r"temperature 0 must be above 0 in training; only an evaluation can be"):
-            make(Codec(TOKENIZER, WordPrompt(), 4), temperature=0)
+            make(Codec(TOKENIZER, WordPrompt(brief), 4), temperature=0)
         with pytest.raises(ValueError, match="patience_s 0 must be above 0 seconds"):
-            make(Codec(TOKENIZER, WordPrompt(), 4), patience_s=0)
+            make(Codec(TOKENIZER, WordPrompt(brief), 4), patience_s=0)
         other_end = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="red")
         with pytest.raises(ValueError, match="decode 'admissible' needs </action> as the tokenizer's end token"):
-            make(Codec(other_end, WordPrompt(), 4), decode="admissible")
+            make(Codec(other_end, WordPrompt(brief), 4), decode="admissible")

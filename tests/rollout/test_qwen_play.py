@@ -57,7 +57,7 @@ def params(qwen, chains):
 @pytest.fixture(scope="module")
 def played(qwen, params):
     check_vocabulary(CONFIG.vocab_size, qwen)
-    codec = Codec(qwen, InstructPrompt(), 24)
+    codec = Codec(qwen, InstructPrompt("You act."), 24)
     with EnvPool(Boxes, slots=8, workers=0) as pool:
         collector = Collector(
             CONFIG, codec, pool, max_steps=3, max_new=24, halves=1, buckets=Buckets(chunk=(512,), slots=(512,))

@@ -9,13 +9,14 @@ from boxes import task
 from fake_world import ShortPrompt
 
 from trca_jax.agents.prompts import WordPrompt
+from trca_jax.envs.alfworld.brief import brief
 from trca_jax.rollout.processes import gather, leads, share
 from trca_jax.rollout.store import decode, encode
 
 TASKS = [task("a"), task("é", breaks=2), task("b", breaks=0), task("c", "yellow")]
 
 
-@pytest.mark.parametrize("prompt", [WordPrompt(), ShortPrompt()], ids=["append", "stepwise"])
+@pytest.mark.parametrize("prompt", [WordPrompt(brief), ShortPrompt()], ids=["append", "stepwise"])
 @pytest.mark.parametrize("decode_mode", ["free", "admissible"])
 def test_episodes_are_the_same_after_bytes(play, prompt, decode_mode):
     episodes = play(TASKS, prompt=prompt, decode=decode_mode, seed=3)

@@ -6,28 +6,11 @@ turn is a fresh prompt with a short history and the commands on offer, as most p
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from trca_jax.agents.parse import CLOSE
-
-_DROP = re.compile(r"-=.*?=-|[^\w\s]")
-_TWICE = re.compile(r"\b(\w+ \d+) \1\b")
-_EMPTY_WORDS = frozenset(
-    "a an the you your and is it are of in on to at that arrive looking quickly around middle room next pick up"
-    .split()
-)  # fmt: skip
-
-
-def compact(text: str) -> str:
-    """The text in lower case without punctuation, banners, empty words and names said twice in a row.
-
-    >>> compact("You arrive at shelf 1. On the shelf 1, you see a mug 2, and a pen 1.")
-    'shelf 1 see mug 2 pen 1'
-    """
-    words = (word for word in _DROP.sub(" ", text.lower()).split() if word not in _EMPTY_WORDS)
-    return _TWICE.sub(r"\1", " ".join(words))
+from trca_jax.envs.base import Benchmark
 
 
 class Prompt(Protocol):
@@ -50,34 +33,42 @@ class Prompt(Protocol):
 
 
 class WordPrompt:
-    """The append layout of tiny policies: compact observations, actions between tags, no list of commands."""
+    """The append layout of tiny policies: texts in few words, actions between tags, no list of commands.
+
+    brief: makes a text shorter, as `Benchmark.brief`.
+    """
 
     layout, opened, think, stops = "append", True, False, (CLOSE,)
 
+    def __init__(self, brief: Callable[[str], str]):
+        self._brief = brief
+
     def first(self, instruction, observation, admissible):
-        # The task text stands in the first observation of some worlds; it is shown once, in front.
-        scene = observation.split("Your task is to:")[0]
-        return f"task {compact(instruction)} scene {compact(scene)} <action>"
+        return f"task {self._brief(instruction)} scene {self._brief(observation)} <action>"
 
     def next(self, instruction, history, observation, admissible):
-        return f"{compact(observation)} <action>"
+        return f"{self._brief(observation)} <action>"
 
 
 class InstructPrompt:
-    """The stepwise layout of instruct models: task, last steps, current observation, commands, and how to answer."""
+    """The stepwise layout of instruct models: task, last steps, current observation, commands, and how to answer.
+
+    role: the sentence that it begins with, as `Benchmark.role`. history: steps that are shown. Raises ValueError for
+    less than 0.
+    """
 
     layout, opened, think, stops = "stepwise", False, True, (CLOSE,)
 
-    def __init__(self, history: int = 2):
+    def __init__(self, role: str, history: int = 2):
         if history < 0:
             raise ValueError(f"prompt history {history} must be at least 0 steps")
-        self._history = history
+        self._role, self._history = role, history
 
     def first(self, instruction, observation, admissible):
         return self.next(instruction, (), observation, admissible)
 
     def next(self, instruction, history, observation, admissible):
-        lines = ["You act in a text world to complete a household task.", f"Task: {instruction}"]
+        lines = [self._role, f"Task: {instruction}"]
         if history:
             shown = list(enumerate(history, 1))[len(history) - min(self._history, len(history)) :]
             lines.append(f"You have taken {len(history)} actions so far. The latest ones:")
@@ -90,4 +81,8 @@ class InstructPrompt:
         return "\n".join(lines)
 
 
-PROMPTS = {"word": WordPrompt, "instruct": InstructPrompt}
+# What agent.prompt may be: how each is made for a benchmark.
+PROMPTS: dict[str, Callable[[Benchmark], Prompt]] = {
+    "word": lambda benchmark: WordPrompt(benchmark.brief),
+    "instruct": lambda benchmark: InstructPrompt(benchmark.role),
+}

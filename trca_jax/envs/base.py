@@ -106,6 +106,7 @@ class Benchmark(Protocol):
     name: str
     library: Library
     offers: frozenset[str]  # what its tasks hold for learning alone: "gold answers", "golden documents"
+    role: str  # one sentence that tells an instruct model what it is asked to do here
 
     def gold(self, task: Task) -> str:
         """The gold answer, for benchmarks that offer it. Neither the agent nor the rubric may see it."""
@@ -115,6 +116,10 @@ class Benchmark(Protocol):
 
     def prepare(self, tasks: Iterable[Task], progress: Callable[[int, int], None]) -> None:
         """Does ahead of time, on all cores, what each first use of a task would have to do; progress(done, of)."""
+
+    def brief(self, text: str) -> str:
+        """An instruction or observation in few words, for policies that read words: lower case, white space between
+        words, and a name written as commands write it."""
 
     def vocabulary(self) -> str:
         """Words that observations and commands may hold, for tokenizers made of words."""

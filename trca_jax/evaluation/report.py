@@ -47,9 +47,10 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
 def summary(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One record for each kind of task, sorted, and "all" at the end.
 
-    results: an episode each, with task (id), kind, won, steps and failure (None, or why the infrastructure failed; such
-    an episode counts in `failures` alone). A record: kind, games (different tasks), episodes, won, success (NaN without
-    episodes), low, high (`wilson` over episodes), steps (mean of those won; NaN without any), failures.
+    results: an episode each, with task (id), kind, won, score, steps and failure (None, or why the infrastructure
+    failed; such an episode counts in `failures` alone). A record: kind, games (different tasks), episodes, won, success
+    (NaN without episodes), low, high (`wilson` over episodes), score (mean; NaN without episodes), steps (mean of those
+    won; NaN without any), failures.
     """
     results = list(results)
     rows = []
@@ -61,25 +62,29 @@ def summary(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         rows.append({
             "kind": kind, "games": len({r["task"] for r in played}), "episodes": len(played), "won": len(steps),
             "success": len(steps) / len(played) if played else math.nan, "low": low, "high": high,
+            "score": sum(r["score"] for r in played) / len(played) if played else math.nan,
             "steps": sum(steps) / len(steps) if steps else math.nan, "failures": len(here) - len(played),
         })  # fmt: skip
     return rows
 
 
 def evaluation_table(results: Iterable[Mapping[str, Any]]) -> Table:
-    """The `summary` as a table: steps are those of the episodes won; failures have a column only if there are any."""
+    """The `summary` as a table: steps are those of the episodes won; failures have a column only if there are any, and
+    the score only if it is no other word for success."""
     rows = summary(results)
+    scores = any(row["episodes"] and row["score"] != row["success"] for row in rows)
     failures = rows[-1]["failures"] > 0
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("task type", overflow="fold")
-    for name in ("games", "episodes", "success %", "95 % CI", "steps", *["failed"] * failures):
+    for name in ("games", "episodes", "success %", "95 % CI", *["score %"] * scores, "steps", *["failed"] * failures):
         table.add_column(name, justify="right")
     for row in rows:
         if row is rows[-1]:
             table.add_section()
         table.add_row(
             row["kind"], str(row["games"]), str(row["episodes"]), _number(100 * row["success"]),
-            f"{100 * row['low']:.1f}–{100 * row['high']:.1f}", _number(row["steps"]),
+            f"{100 * row['low']:.1f}–{100 * row['high']:.1f}",
+            *[_number(100 * row["score"])] * scores, _number(row["steps"]),
             *[str(row["failures"])] * failures, style="bold" if row is rows[-1] else None,
         )  # fmt: skip
     return table

@@ -94,7 +94,7 @@ class Trainer:
         settings = ppo_settings(config)
         self._update = make_update(policy.config, tx, settings, places)
         self._score = make_scorer(policy.config, temperature=p.temperature, micro_rows=p.micro_rows, out=places.updates)
-        codec = make_codec(config.agent, policy.tokenizer)
+        codec = make_codec(config.agent, policy.tokenizer, world.benchmark)
         self.collector: Collector = world.collector(self.replica.config, codec, config.agent, p.temperature)
         self._signals = Signals(
             config.method, self._method, world.benchmark, policy.config, codec, hint=config.signals.hint,

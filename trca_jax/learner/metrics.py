@@ -18,10 +18,11 @@ from trca_jax.rollout.episode import Episode
 def rollout_metrics(episodes: Sequence[Episode], batch: CreditBatch, credit: Credit, items: Sequence[str]) -> dict:
     """Figures of one batch of rollouts; episodes that failed count in `failures` alone.
 
-    success: share of rollouts won. all_failed_groups: share of tasks without a success. useful: share of steps with an
-    Evidence or Execution item; useful_failed: the same in rollouts that were not won. valid: share of steps whose
-    output was parsed. foundational, breakthrough: Σ_t r_F and Σ_t r_B, mean over rollouts. steps: mean length.
-    items: share of the rollouts that bind an item in which it fired. kinds: success of each kind of task.
+    success: share of rollouts won. score: sum of the environment's rewards, mean over rollouts. all_failed_groups:
+    share of tasks without a success. useful: share of steps with an Evidence or Execution item; useful_failed: the same
+    in rollouts that were not won. valid: share of steps whose output was parsed. foundational, breakthrough: Σ_t r_F
+    and Σ_t r_B, mean over rollouts. steps: mean length. items: share of the rollouts that bind an item in which it
+    fired. kinds: success of each kind of task.
     """
     live = batch.length > 0
     count = max(int(live.sum()), 1)
@@ -39,6 +40,7 @@ def rollout_metrics(episodes: Sequence[Episode], batch: CreditBatch, credit: Cre
     share = lambda x, of: float((x & of).sum() / max(of.sum(), 1))  # noqa: E731
     return {
         "success": float(batch.outcome[live].sum() / count),
+        "score": sum(episode.score for episode in episodes if not episode.failure) / count,
         "all_failed_groups": float(np.mean([not won for won in groups.values()])) if groups else 0.0,
         "useful": share(useful, real),
         "useful_failed": share(useful, failed),

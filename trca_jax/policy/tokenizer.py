@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 PAD, UNKNOWN, OPEN, CLOSE = "<pad>", "<unk>", "<action>", "</action>"
+_BRACKETS = str.maketrans("[]", "  ")
 
 
 def read_tokenizer(folder: str | Path) -> PreTrainedTokenizerBase:
@@ -44,11 +45,14 @@ def check_vocabulary(vocab_size: int, tokenizer: PreTrainedTokenizerBase) -> Non
 def word_tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
     """A tokenizer with one id for every lower-cased word of `texts`, sorted, after the four special tokens.
 
-    Encoding splits at white space; decoding joins words by single blanks. `</action>` is the end-of-answer token.
+    Encoding splits at white space and at square brackets, which are dropped, so that the words of `click[buy now]` are
+    those of a page; decoding joins words by single blanks. `</action>` is the end-of-answer token.
     """
-    words = sorted({word for text in texts for word in text.lower().split()} - {PAD, UNKNOWN, OPEN, CLOSE})
+    words = {word for text in texts for word in text.lower().translate(_BRACKETS).split()}
+    words = sorted(words - {PAD, UNKNOWN, OPEN, CLOSE})
     vocabulary = {word: i for i, word in enumerate([PAD, UNKNOWN, OPEN, CLOSE, *words])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    brackets = pre_tokenizers.Split(Regex(r"[\[\]]"), "removed")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), brackets])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, unk_token=UNKNOWN, eos_token=CLOSE)

@@ -51,10 +51,14 @@ class Codec:
         """The answer that gives this action, as tokens (prompts that end inside the action tag only)."""
         return self._encode(f"{action} </action>")
 
-    def command_ids(self, admissible: Sequence[str]) -> list[tuple[int, ...]]:
-        """The answers that constrained decoding may give; commands longer than an answer can be are left out."""
-        answers = (self.answer_ids(command) for command in admissible if command != "help")
-        return [ids for ids in answers if len(ids) <= self._max_new]
+    def commands(self, admissible: Sequence[str]) -> dict[tuple[int, ...], str]:
+        """The answers that constrained decoding may give, and the command that each one is. Left out are commands that
+        are longer than an answer can be, and those that a tokenizer of words cannot tell from an earlier one."""
+        answers: dict[tuple[int, ...], str] = {}
+        for command in admissible:
+            if command != "help" and len(ids := self.answer_ids(command)) <= self._max_new:
+                answers.setdefault(ids, command)
+        return answers
 
     @property
     def ends_commands(self) -> bool:

@@ -189,11 +189,11 @@ class Collector:
                 rows[i] = []
         for i in acting:
             rows[i] = half.rows[i]
-        commands = None
+        commands: list[dict[tuple[int, ...], str]] | None = None
         if self._decode == "admissible":
-            commands = [()] * len(rows)
+            commands = [{} for _ in rows]
             for i in acting:
-                commands[i] = self._codec.command_ids(half.episodes[i].steps[-1].admissible)
+                commands[i] = self._codec.commands(half.episodes[i].steps[-1].admissible)
         turn = half.sampler.finish_turn(half.sampler.start_turn(params, rows, keys, commands, decoding))
         half.turn += 1
         actions = []
@@ -203,10 +203,13 @@ class Collector:
             step.response_ids, step.behaviour_logp = turn.ids[i, :n], turn.logp[i, :n]
             step.allowed = None if turn.allowed is None else turn.allowed[i, :n]
             sampled = step.response_ids.tolist()
-            answer = self._codec.decode(sampled)
-            parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
-            step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
+            if commands and commands[i]:
+                step.action, step.action_span = commands[i][tuple(sampled)], (0, n - 1)
+            else:
+                answer = self._codec.decode(sampled)
+                parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
+                step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
             half.rows[i] = half.rows[i] + sampled
-            actions.append(parsed.action or "")
+            actions.append(step.action or "")
         half.asked = acting
         self._pool.step([half.slots[i] for i in acting], actions)

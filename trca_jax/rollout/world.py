@@ -7,7 +7,7 @@ from collections.abc import Callable
 from transformers import PreTrainedTokenizerBase
 
 from trca_jax.agents.prompts import PROMPTS
-from trca_jax.envs.base import TaskSet, merge
+from trca_jax.envs.base import Benchmark, TaskSet, merge
 from trca_jax.envs.pool import EnvPool
 from trca_jax.envs.registry import make_benchmark
 from trca_jax.policy.config import Qwen2Config
@@ -20,13 +20,16 @@ from trca_jax.rubrics.language import Judge
 class World:
     """Context manager around the environment workers.
 
-    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed).
+    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed, and
+    options, the benchmark's own).
     slots: episodes played at once.
     """
 
     def __init__(self, env, slots: int):
         self.env = env
-        self.benchmark = make_benchmark(env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed)
+        self.benchmark = make_benchmark(
+            env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed, **env.options
+        )
         self.judge = Judge(self.benchmark.library)
         self.pool = EnvPool(self.benchmark.make_env, slots=slots, workers=env.workers, deadline_s=env.deadline_s)
 
@@ -55,8 +58,8 @@ class World:
         )  # fmt: skip
 
 
-def make_codec(agent, tokenizer: PreTrainedTokenizerBase) -> Codec:
+def make_codec(agent, tokenizer: PreTrainedTokenizerBase, benchmark: Benchmark) -> Codec:
     """The codec of the agent section. Raises ValueError for an unknown prompt."""
     if agent.prompt not in PROMPTS:
         raise ValueError(f"agent.prompt {agent.prompt!r} is unknown, expected one of {', '.join(PROMPTS)}")
-    return Codec(tokenizer, PROMPTS[agent.prompt](), agent.max_new)
+    return Codec(tokenizer, PROMPTS[agent.prompt](benchmark), agent.max_new)

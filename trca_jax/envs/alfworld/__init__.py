@@ -10,6 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trca_jax.envs.alfworld.binder import FIELDS, binding, read_goal
+from trca_jax.envs.alfworld.brief import brief
 from trca_jax.envs.alfworld.facts import FACTS, AlfworldAdapter
 from trca_jax.envs.alfworld.knowledge import CONTEXTS
 from trca_jax.envs.alfworld.searcher import Demonstrator
@@ -34,6 +35,8 @@ class Alfworld:
 
     name: ClassVar[str] = "alfworld"
     offers: ClassVar[frozenset[str]] = frozenset()
+    role: ClassVar[str] = "You act in a text world to complete a household task."
+    brief = staticmethod(brief)
 
     @cached_property
     def library(self) -> Library:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trca_jax.envs.base import Task, TaskSet
 from trca_jax.envs.webshop.binder import FIELDS, binding, read_wish
+from trca_jax.envs.webshop.brief import brief
 from trca_jax.envs.webshop.facts import FACTS, WebshopAdapter
 from trca_jax.envs.webshop.shopper import Demonstrator
 from trca_jax.envs.webshop.tracker import CONTEXTS
@@ -40,6 +41,8 @@ class Webshop:
 
     name: ClassVar[str] = "webshop"
     offers: ClassVar[frozenset[str]] = frozenset()
+    role: ClassVar[str] = "You shop online: find, configure and buy a product that fits the instruction."
+    brief = staticmethod(brief)
 
     @cached_property
     def library(self) -> Library:
