@@ -75,7 +75,7 @@ def test_stepsearch_adds_keys_to_the_answer_and_punishes_none():
         ("<think>a</think><search>b</search><think>c</think><answer>d</answer>", False),
         ("<think>a <answer> b</think><answer>c</answer>", False),
         ("<think>a</think><answer>b</answer> c", False),
-        (f"{'<think>a</think><search>b</search> <information>c</information>' * 3}<think></think><answer>d</answer>", True),
+        ("<think></think><search></search> <information></information>" * 3 + "<think></think><answer></answer>", True),
     ],
 )  # fmt: skip
 def test_forms(transcript, good):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from webshop_worlds import golden, real
 
-from trca_jax.envs.webshop.analyzer import analyze
+from trca_jax.envs.analyzer import analyze
 from trca_jax.envs.webshop.search import TOP, Index, cached_index, coded_length
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trca_jax.envs.webshop.analyzer import analyze
+from trca_jax.envs.analyzer import analyze
 
 K1, B = np.float32(0.9), np.float32(0.4)
 TOP = 50
