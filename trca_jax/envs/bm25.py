@@ -125,7 +125,7 @@ class Index:
             weight = np.float32(count) * idf
             scores[self.documents[part]] += weight - weight / self.gains[part]
         rounded = scores.astype(np.float32)
-        hits = np.flatnonzero(rounded)
+        hits = np.flatnonzero(rounded > 0)
         if len(hits) > top:
             least = np.partition(rounded[hits], -top)[-top]
             hits = hits[rounded[hits] >= least]
