@@ -6,6 +6,8 @@ import json
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trca_jax.envs.searchqa.datasets import EVAL, SETS, TRAIN_SETS, read_file, read_questions
 from trca_jax.envs.searchqa.questions import Question
@@ -249,3 +251,37 @@ def test_what_is_asked_for_must_be_there(tmp_path):
 
 def test_labels_do_not_show_when_a_question_is_printed():
     assert "mathematician" not in repr(question(ADA, "nq", "0"))
+
+
+_PARTS = [
+    "question",
+    "answer",
+    "title",
+    "is_supporting",
+    "ground_truth",
+    "target",
+    "index",
+    "hops",
+    "prop",
+    "evidences",
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "T", "#1", "2hop", "[]", '["a"]']),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_PARTS), inner, max_size=3),
+    max_leaves=6,
+)
+_FIELDS = (
+    "id _id question answer answer_aliases golden_answers possible_answers data_source metadata reward_model "
+    "extra_info env_kwargs paragraphs supporting_facts supporting_titles evidences question_decomposition hops type prop "
+    "subj obj"
+).split()
+
+
+@given(st.dictionaries(st.sampled_from(_FIELDS), JSON), st.sampled_from([{}, ADA, HOTPOT, MUSIQUE, VERL_AGENT]))
+def test_any_row_is_a_question_or_a_value_error(changes, row):
+    try:
+        found = question({**row, **changes}, "nq", "0")
+    except ValueError as error:
+        assert str(error) and "\n" not in str(error)
+        return
+    assert found.question.endswith("?") and any(map(str.strip, found.golden_answers)) and hash(found)

@@ -86,6 +86,7 @@ NONSENSE = [
     json.dumps({"result": [[GOOD["document"]]]}).encode(),
     json.dumps({"result": [[{"document": {"id": "a"}, "score": 1.0}]]}).encode(),
     json.dumps({"result": [[{**GOOD, "score": None}]]}).encode(),
+    json.dumps({"result": [[{**GOOD, "score": 10**400}]]}).encode(),
     b'{"result": [[{"document": {"id": "a", "contents": "x"}, "score": NaN}]]}',
     b"[" * 100_000,
 ]

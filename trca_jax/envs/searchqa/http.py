@@ -154,7 +154,7 @@ class HttpRetriever:
             )
         try:
             return _passages(json.loads(data), len(queries), k)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             raise _Failure(f"an answer that cannot be read: {error}") from None
 
     def _request(self, server: SplitResult, body: bytes) -> tuple[int, bytes]:

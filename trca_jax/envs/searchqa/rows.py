@@ -76,9 +76,10 @@ def _golds(row: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _kind(facts: Mapping[str, Any], name: str, source: str) -> str:
     """The set's own type of question: a type, a number of hops, a relation."""
-    hops = facts.get("hops") or ("paragraphs" in facts and re.match(r"\d+(?=hop)", name))
-    if hops:
-        return f"{hops if isinstance(hops, int) else hops[0]}hop"
+    if isinstance(facts.get("hops"), int):
+        return f"{facts['hops']}hop"
+    if "paragraphs" in facts and (hops := re.match(r"\d+hop", name)):
+        return hops[0]
     return str(facts.get("type") or facts.get("prop") or source)
 
 
