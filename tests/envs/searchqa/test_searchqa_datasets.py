@@ -272,8 +272,8 @@ JSON = st.recursive(
 )
 _FIELDS = (
     "id _id question answer answer_aliases golden_answers possible_answers data_source metadata reward_model "
-    "extra_info env_kwargs paragraphs supporting_facts supporting_titles evidences question_decomposition hops type prop "
-    "subj obj"
+    "extra_info env_kwargs paragraphs supporting_facts supporting_titles evidences question_decomposition hops type "
+    "prop subj obj"
 ).split()
 
 
