@@ -69,6 +69,13 @@ class Codec:
         """The text of sampled ids, and where each token lies in it."""
         return self._bytes.decode(ids)
 
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of a sampled answer as prompts may show it: without an end token, and with bytes that are no text
+        replaced."""
+        text, end = self.decode(ids).text, self._tokenizer.eos_token
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return text if end in self.prompt.stops else text.removesuffix(end)
+
     def answer_ids(self, action: str) -> tuple[int, ...]:
         """The answer that gives this action, as tokens (prompts that end inside the action tag only)."""
         return self._encode(f"{action} </action>")

@@ -135,7 +135,7 @@ class Collector:
             idle: list[list[int]] = [[] for _ in range(sampler.rows - len(rows))]
             handle = sampler.start_turn(params, rows + idle, keys, decoding=decoding or self._training)
             turn = sampler.finish_turn(handle)
-            answers += [self._codec.decode(turn.ids[i, : turn.count[i]].tolist()).text for i in range(len(rows))]
+            answers += [self._codec.text(turn.ids[i, : turn.count[i]].tolist()) for i in range(len(rows))]
         sampler.release()
         return answers
 
@@ -223,7 +223,7 @@ class Collector:
                 step.action, step.action_span = commands[i][tuple(sampled)], (0, n - 1)
             else:
                 answer = self._codec.decode(sampled)
-                step.answer = answer.text
+                step.answer = self._codec.text(sampled)
                 parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
                 step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
             half.rows[i] = half.rows[i] + sampled

@@ -79,14 +79,15 @@ class Conversations:
         decoding: Decoding = Decoding(),  # noqa: B008
     ) -> list[str | ChatError]:  # fmt: skip
         """Answers to texts outside of episodes, or why there is none."""
-        replies = self._ask([[_message("user", text)] for text in texts], [0] * len(texts), decoding)
+        samples = [texts[:i].count(text) for i, text in enumerate(texts)]
+        replies = self._ask([[_message("user", text)] for text in texts], samples, decoding)
         return [reply.text if isinstance(reply, Reply) else reply for reply in replies]
 
-    def _sample(self, task: Task) -> int:
-        """How often the task was begun before with the same words: each time is another sample of the answers."""
+    def _sample(self, task: Task) -> str:
+        """Names the answers of an episode: each task has its own, and each time that it begins with the same words."""
         told = (task.id, task.instruction)
         self._played[told] += 1
-        return self._played[told] - 1
+        return f"{task.id}/{self._played[told] - 1}"
 
     def _extend(self, episode: Episode, talk: list[dict[str, str]], seen) -> None:
         """Puts the next prompt behind the conversation, or in its place."""
@@ -101,7 +102,7 @@ class Conversations:
         ids, logp = np.zeros(0, np.int32), np.zeros(0, np.float32)
         episode.steps.append(Step(ids, ids, logp, None, None, (0, 0), seen.text, seen.admissible))
 
-    def _ask(self, talks, samples: list[int], decoding: Decoding) -> list[Reply | ChatError]:
+    def _ask(self, talks, samples: Sequence[int | str], decoding: Decoding) -> list[Reply | ChatError]:
         sampling: dict[str, Any] = {"temperature": decoding.temperature, "max_tokens": self._max_new}
         if decoding.top_p < 1:
             sampling["top_p"] = decoding.top_p

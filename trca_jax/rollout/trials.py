@@ -48,6 +48,8 @@ class Trials:
         episodes = self._player(params, tasks, groups, key, on_turn, first=first, decoding=decoding)
         for trial in range(1, self._count):
             failed = [i for i, episode in enumerate(episodes) if not episode.won and episode.failure is None]
+            if not failed:
+                break
             own = jax.random.fold_in(key, trial)
             asked = [self._question(episodes[i]) for i in failed]
             noted = self._player.write(params, asked, jax.random.fold_in(own, 1), first=first, decoding=decoding)

@@ -11,7 +11,7 @@ EXAMPLE = Example(
             "search[water resistant hiking backpack green]",
         ),
         (
-            "'Back to Search' [SEP] 'Page 1 (Total results: 2)' [SEP] 'B0EXAMPL01' [SEP] "
+            "'Back to Search' [SEP] 'Page 1 (Total results: 2)' [SEP] 'Next >' [SEP] 'B0EXAMPL01' [SEP] "
             "'Trailmark Hiking Backpack, Laptop Sleeve' [SEP] '$64.5' [SEP] 'B0EXAMPL02' [SEP] "
             "'Fellrun Hiking Backpack, Water Resistant' [SEP] '$38.99'",
             "The first one costs more than 50 dollars. The second one is water resistant, and cheap enough.",
