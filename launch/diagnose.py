@@ -48,9 +48,9 @@ def main() -> int:
     console.print(f"Other, by item: {escape(items) or 'none'}")
     out = path.with_name(f"diagnosis-{path.stem}.json")
     diagnosis_figure(out.with_suffix(".png"), rows)
-    if chat:
-        record |= annotated(chat, episodes, labels)
     write_json(out, record)
+    if chat:
+        write_json(out, record | annotated(chat, episodes, labels))
     console.print(f"figures {out}, picture {out.with_suffix('.png')}")
     return 0
 
