@@ -17,6 +17,7 @@ from rich.console import Console
 
 from configs import common
 from trca_jax import credit
+from trca_jax.agents.chat import Chat
 from trca_jax.agents.prompts import PROMPTS
 from trca_jax.learner.loop import ppo_settings
 from trca_jax.policy.config import REMAT
@@ -26,6 +27,8 @@ from trca_jax.rollout.processes import leads
 console = Console(highlight=False)
 # Flags that several commands have; a name can be defined once only.
 RUN = flags.DEFINE_string("run", None, "Folder of a run.")
+ENDPOINT = flags.DEFINE_string("endpoint", None, "OpenAI-compatible address; its key stands in TRCA_API_KEY.")
+MODEL = flags.DEFINE_string("model", None, "Name of the endpoint's model.")
 OUT = flags.DEFINE_string("out", None, "Folder that receives what is written.")
 
 
@@ -97,6 +100,13 @@ def _names(c: ConfigDict, prefix: str = "") -> set[str]:
 def computed(c: ConfigDict) -> dict:
     """How the config wants the policy to be computed: what `load_policy` cannot read in the model's files."""
     return {"dtype": c.agent.dtype, "remat": c.agent.remat, "rules": ShardingRules(replicate=not c.strict_mesh)}
+
+
+def read_chat(cache: Path | None = None) -> Chat | None:
+    """The model that --endpoint and --model name, None without them. Raises ValueError for one without the other."""
+    if bool(ENDPOINT.value) != bool(MODEL.value):
+        raise ValueError("--endpoint and --model go together: the address, and the name of a model there")
+    return Chat(ENDPOINT.value, MODEL.value, cache=cache) if ENDPOINT.value else None
 
 
 def start_processes(c: ConfigDict) -> None:

@@ -92,6 +92,22 @@ class World:
         self.adapters.append(Adapter())
         return self.adapters[-1]
 
+    def demonstrator(self, adapter, rng, share):
+        return Player(rng, share)
+
+
+class Player:
+    """Opens the boxes one after another with probability `share`, and waits otherwise."""
+
+    def __init__(self, rng, share):
+        self.rng, self.share, self.number = rng, share, 0
+
+    def act(self, admissible):
+        if self.rng.random() >= self.share:
+            return "wait"
+        self.number = self.number % 3 + 1
+        return f"open {self.number}"
+
 
 class ShortPrompt:
     """A stepwise prompt of few words that ends inside the tag; it shows the last step."""
