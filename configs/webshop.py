@@ -30,7 +30,7 @@ def get_config(preset: str = "tiny"):
     c.agent.max_new = 16
     c.agent.model = "webshop-tiny"
     c.agent.buckets.chunk = (32, 64, 128, 192)
-    c.agent.buckets.slots = (256, 384, 512, 768, 1024, 1280)
+    c.agent.buckets.slots = (256, 384, 512, 768)  # longer episodes are cut off; few are, and all rows are as long
     c.agent.buckets.commands = (16, 64)
     if preset == "warmstart":
         c.warmstart.steps = 620
