@@ -31,6 +31,8 @@ def get_config() -> ConfigDict:
     c.env.games = 0  # training games; 0: all there are
     c.env.seed = 0  # of the choice of games
     c.env.options = ConfigDict()  # the benchmark's own settings
+    # Of its rubric: other fields of the decision context (none: those of rubric.toml), and operators that do not count.
+    c.env.rubric = ConfigDict({"context": (), "without": ()})
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
