@@ -11,14 +11,13 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 from launch.command import console, run
 from launch.evaluate import evaluated
 from trca_jax.envs.base import Benchmark
-from trca_jax.evaluation.diagnosis_view import percent
+from trca_jax.evaluation.diagnosis_view import FRAME, percent
 from trca_jax.learner.metrics import read_metrics
 from trca_jax.learner.record import write_json
 from trca_jax.rollout.episode import Episode
@@ -29,7 +28,6 @@ from trca_jax.rubrics.language import Judge
 from trca_jax.rubrics.schema import CATEGORIES, SymbolTable, encode_facts
 
 _SAME = 0.5  # Jaccard from which two items are shown as redundant
-_FRAME = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True, "title_justify": "left"}
 
 
 def main() -> int:
@@ -151,7 +149,7 @@ def tables(record: Mapping[str, Any]) -> list[Table | str]:
 
 def _operators(record: Mapping[str, Any]) -> Table:
     failed = record["episodes"] - record["won"]
-    table = Table(title=f"where operators fire, in %, {failed} failed and {record['won']} won rollouts", **_FRAME)
+    table = Table(title=f"where operators fire, in %, {failed} failed and {record['won']} won rollouts", **FRAME)
     table.add_column("operator", overflow="fold")
     for name in (
         "steps\nfailed", "steps\nwon", "rollouts\nfailed", "rollouts\nwon", "success\nif fired", "success\nif not", "φ",
@@ -170,7 +168,7 @@ def _operators(record: Mapping[str, Any]) -> Table:
 def _spots(record: Mapping[str, Any]) -> Table:
     blind = sum(spot["count"] for spot in record["blind_spots"])
     title = f"blind spots: {blind:,} of {record['transitions']:,} transitions changed something and fired nothing"
-    table = Table(title=title, **_FRAME)
+    table = Table(title=title, **FRAME)
     table.add_column("action")
     for name in ("blind", "% of its", "rollouts\nwon %"):
         table.add_column(name, justify="right")

@@ -21,14 +21,16 @@ from launch.suites import Row
 from launch.suites.credit import credit
 from launch.suites.envs import envs
 from launch.suites.policy import sampler, update
+from launch.suites.retrieval import retrieval
 from launch.suites.rubric import rubric
 
 _QUICK = flags.DEFINE_boolean("quick", False, "Fewer games and repeats: seconds instead of minutes.")
-_DATA = flags.DEFINE_string("data", "generated", "Where the games come from, as in --config.env.data.")
+_DATA = flags.DEFINE_string("data", "generated", "Where games and questions come from, as in --config.env.data.")
 
 SUITES: dict[str, Callable[[ConfigDict, bool], list[Row]]] = {
     "credit": credit,
     "envs": envs,
+    "retrieval": retrieval,
     "rubric": rubric,
     "sampler": sampler,
     "update": update,
@@ -42,7 +44,7 @@ def main() -> int:
     config = get_config()
     config.env.data = _DATA.value
     rows = SUITES[names[0]](config, _QUICK.value)
-    table = Table("name", title=f"{names[0]}, games: {_DATA.value}")
+    table = Table("name", title=f"{names[0]}, data: {_DATA.value}")
     for name in ("value", "unit", "reference", "ratio"):
         table.add_column(name, justify="left" if name == "unit" else "right")
     for row in rows:

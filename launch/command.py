@@ -17,6 +17,7 @@ from rich.console import Console
 
 from configs import common
 from trca_jax import credit
+from trca_jax.agents.chat import Chat
 from trca_jax.agents.prompts import PROMPTS
 from trca_jax.learner.loop import ppo_settings
 from trca_jax.policy.config import REMAT
@@ -26,6 +27,8 @@ from trca_jax.rollout.processes import leads
 console = Console(highlight=False)
 # Flags that several commands have; a name can be defined once only.
 RUN = flags.DEFINE_string("run", None, "Folder of a run.")
+ENDPOINT = flags.DEFINE_string("endpoint", None, "OpenAI-compatible address; its key stands in TRCA_API_KEY.")
+MODEL = flags.DEFINE_string("model", None, "Name of the endpoint's model.")
 OUT = flags.DEFINE_string("out", None, "Folder that receives what is written.")
 
 
@@ -99,6 +102,13 @@ def computed(c: ConfigDict) -> dict:
     return {"dtype": c.agent.dtype, "remat": c.agent.remat, "rules": ShardingRules(replicate=not c.strict_mesh)}
 
 
+def read_chat(cache: Path | None = None) -> Chat | None:
+    """The model that --endpoint and --model name, None without them. Raises ValueError for one without the other."""
+    if bool(ENDPOINT.value) != bool(MODEL.value):
+        raise ValueError("--endpoint and --model go together: the address, and the name of a model there")
+    return Chat(ENDPOINT.value, MODEL.value, cache=cache) if ENDPOINT.value else None
+
+
 def start_processes(c: ConfigDict) -> None:
     """Joins the other processes of the run if config.distributed is set: JAX finds them by what Slurm, Kubernetes, MPI
     or a TPU pod say in the environment. Comes before anything else that uses JAX."""
@@ -131,12 +141,19 @@ def check_config(c: ConfigDict) -> None:
     lowest = {
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
         "agent.max_new": 1, "ppo.max_skipped": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1,
-        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.every": 0, "checkpoint.every": 1,
+        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.trials": 1, "eval.every": 0, "checkpoint.every": 1,
         "checkpoint.keep": 1, "warmstart.steps": 0, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
         if (value := _field(c, name)) < low:
             raise ValueError(f"config.{name} = {value} must be at least {low}")
+    free = c.agent.decode == "free" and c.agent.prompt != "word"
+    for name, asked in (("agent.endpoint", c.agent.endpoint), ("eval.trials", c.eval.trials > 1)):
+        if asked and not free:
+            raise ValueError(
+                f"config.{name} = {_field(c, name)!r} needs answers in sentences: take a published preset, such as "
+                "--config=configs/alfworld.py:qwen2.5-1.5b, with agent.prompt=instruct or react and agent.decode=free"
+            )
     if c.warmstart.steps and c.distributed:
         raise ValueError("config.warmstart.steps is set: a warm start is made in one process; use launch/warmstart.py")
     if c.seed >= 2**32:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Int
 
+from trca_jax.agents.chat import Chat, Reply
+from trca_jax.agents.endpoint import ChatError
 from trca_jax.evaluation.diagnose import LABELS, NO_LABEL
 from trca_jax.rollout.episode import Episode
 
@@ -57,30 +59,38 @@ def read_labels(text: str, count: int) -> list[int]:
 
 
 def annotate(
-    episodes: Sequence[Episode], T: int, complete: Callable[[Sequence[Mapping[str, str]]], str],
-    progress: Callable[[int, int], None] = lambda done, of: None,
-) -> Int[np.ndarray, "R T"]:  # fmt: skip
-    """The labels [R, T] of all transitions by a model. complete(messages): its reply as a text.
+    episodes: Sequence[Episode], T: int, chat: Chat, progress: Callable[[int, int], None] = lambda done, of: None
+) -> Int[np.ndarray, "R T"]:
+    """The labels [R, T] of all transitions by a model, at temperature 0.
 
-    A reply that cannot be read is asked for once more, with the fault; if that fails too, its transitions stay without
-    a label. Raises ValueError if no reply at all could be read.
+    What cannot be read is asked for once more, with the fault; if that fails too, its transitions stay without a label.
+    Raises ValueError if no reply at all could be read, and as `Chat` does.
     """
     labels = np.full((len(episodes), T), NO_LABEL)
-    parts = [(r, t) for r, e in enumerate(episodes) if not e.failure for t in range(0, len(e.steps), BATCH)]
-    fault = None
-    for done, (r, t) in enumerate(parts):
-        progress(done, len(parts))
-        count = min(BATCH, len(episodes[r].steps) - t)
-        messages = question(episodes[r], t, count)
-        for _ in range(2):
-            reply = complete(messages)
+    todo = [
+        (r, t, min(BATCH, len(e.steps) - t), question(e, t, BATCH))
+        for r, e in enumerate(episodes) if not e.failure for t in range(0, len(e.steps), BATCH)
+    ]  # fmt: skip
+    for _ in range(2):
+        asked, todo, fault = todo, [], None
+        replies = chat.complete_all([messages for *_, messages in asked], progress=progress, temperature=0.0)
+        for (r, t, count, messages), reply in zip(asked, replies, strict=True):
             try:
-                labels[r, t : t + count] = read_labels(reply, count)
-                break
+                labels[r, t : t + count] = read_labels(_text(reply), count)
+            except ChatError as error:
+                fault = error
+                todo.append((r, t, count, messages))
             except ValueError as error:
                 fault = error
                 again = {"role": "user", "content": _AGAIN.format(fault=error, count=count)}
-                messages = [*messages, {"role": "assistant", "content": reply}, again]
-    if parts and (labels == NO_LABEL).all():
-        raise ValueError(f"no reply of the annotating model could be read ({fault}); try another model")
+                said = {"role": "assistant", "content": reply.text}
+                todo.append((r, t, count, [*messages, said, again]))
+    if todo and (labels == NO_LABEL).all():
+        raise ValueError(f"the annotating model gave no reply that can be read ({fault}); try another one")
     return labels
+
+
+def _text(reply: Reply | ChatError) -> str:
+    if isinstance(reply, ChatError):
+        raise reply
+    return reply.text

@@ -18,13 +18,13 @@ from rich.table import Table
 from trca_jax.evaluation.diagnose import LABELS, SCOPES
 from trca_jax.evaluation.report import COLOURS, NOTE, STYLE, save_figure
 
-_FRAME = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True, "title_justify": "left"}
+FRAME = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "collapse_padding": True, "title_justify": "left"}
 _LABEL_COLOURS = dict(zip(LABELS, (COLOURS[4], COLOURS[0], COLOURS[5], "#bbbbbb"), strict=True))
 
 
 def rollout_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Failure rate over rollouts and success-free rate over groups. rows: a `diagnosis`."""
-    table = Table(title="rollouts, and groups of one task; in brackets 95 % intervals", **_FRAME)
+    table = Table(title="rollouts, and groups of one task; in brackets 95 % intervals", **FRAME)
     table.add_column("task type", overflow="fold")
     for name in ("rollouts", "failed %", "groups", "success-free %"):
         table.add_column(name, justify="right")
@@ -41,7 +41,7 @@ def rollout_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def transition_table(rows: Sequence[Mapping[str, Any]], annotator: str) -> Table:
     """What transitions are, in percent of three different wholes, by task type. annotator: who gave the labels."""
-    table = Table(title=f"transitions in percent, labelled by {annotator}; useful: all but Other", **_FRAME)
+    table = Table(title=f"transitions in percent, labelled by {annotator}; useful: all but Other", **FRAME)
     table.add_column("transitions of", overflow="fold")
     for name in ("number", "useful", *(label.capitalize() for label in LABELS)):
         table.add_column(name, justify="right")

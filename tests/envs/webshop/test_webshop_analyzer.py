@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from webshop_worlds import golden, real
 
-from trca_jax.envs.webshop.analyzer import STOP_WORDS, analyze, words
-from trca_jax.envs.webshop.porter import stem
+from trca_jax.envs.analyzer import STOP_WORDS, analyze, words
+from trca_jax.envs.porter import stem
 
 
 def test_recorded_texts(shared_data):

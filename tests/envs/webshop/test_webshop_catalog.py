@@ -9,6 +9,7 @@ from webshop_worlds import item, real
 from trca_jax.envs.webshop import data
 from trca_jax.envs.webshop.catalog import make_products, read_price
 from trca_jax.envs.webshop.data import load_products
+from trca_jax.envs.webshop.engine import TOP
 
 
 def product(**changes):
@@ -191,7 +192,7 @@ def test_a_large_catalogue_keeps_its_index(tmp_path, monkeypatch):
     monkeypatch.setenv("TRCA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(data, "_LARGE", 1)
     folder = write(tmp_path / "shop", items_shuffle=[item()], items_ins_v2={}, title_nouns=NOUNS)
-    assert data.load_shop(str(folder)).index.search("shirt") == (0,)
+    assert data.load_shop(str(folder)).index.search("shirt", TOP) == (0,)
     assert len(list((tmp_path / "cache" / "webshop").iterdir())) == 1
 
 
@@ -201,4 +202,4 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(data, "_LARGE", 1)
     folder = write(tmp_path / "shop", items_shuffle=[item()], items_ins_v2={}, title_nouns=NOUNS)
     with pytest.warns(UserWarning, match="TRCA_CACHE"):
-        assert data.load_shop(str(folder)).index.search("shirt") == (0,)
+        assert data.load_shop(str(folder)).index.search("shirt", TOP) == (0,)

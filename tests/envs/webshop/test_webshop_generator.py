@@ -12,6 +12,7 @@ from webshop_worlds import BENCHMARK, generated, play
 from trca_jax.envs.webshop.brief import brief
 from trca_jax.envs.webshop.catalog import ATTRIBUTES, HUMAN, ITEMS, TITLE_NOUNS
 from trca_jax.envs.webshop.data import load_products
+from trca_jax.envs.webshop.engine import TOP
 from trca_jax.envs.webshop.generator import files, title_nouns
 from trca_jax.envs.webshop.lexicon import LINES
 from trca_jax.envs.webshop.queries import offered_queries
@@ -84,14 +85,14 @@ def test_goals_have_attributes_options_and_bounds_and_products_compete():
     assert 0.8 < sum(bool(goal.options) for goal in listed.goals) / len(listed) < 1
     assert 0.9 < sum(goal.price_upper < 1000 for goal in listed.goals) / len(listed) < 1
     some = listed.goals[:300]
-    firsts = [shop.index.search(goal.text) for goal in some]
+    firsts = [shop.index.search(goal.text, TOP) for goal in some]
     first = sum(shop.products[found[0]] is goal.product for goal, found in zip(some, firsts, strict=True))
     page = sum(
         any(shop.products[n] is goal.product for n in found[:10]) for goal, found in zip(some, firsts, strict=True)
     )
     assert 0.2 < first / 300 < 0.6
     assert page / 300 > 0.7
-    others = [shop.products[n] for n in shop.index.search(some[0].product.query)]
+    others = [shop.products[n] for n in shop.index.search(some[0].product.query, TOP)]
     assert sum(product.query == some[0].product.query for product in others) > 20
 
 

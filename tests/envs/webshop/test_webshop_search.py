@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from webshop_worlds import golden, real
 
-from trca_jax.envs.webshop.analyzer import analyze
-from trca_jax.envs.webshop.search import TOP, Index, cached_index, coded_length
+from trca_jax.envs.analyzer import analyze
+from trca_jax.envs.bm25 import Index, cached_index, coded_length
+from trca_jax.envs.webshop.engine import TOP
 
 
 def test_recorded_searches(shared_data):
@@ -18,10 +19,10 @@ def test_recorded_searches(shared_data):
     queries = golden(shared_data, "search")["queries"]
     assert len(queries) == 381
     for case in queries:
-        found = shop.index.scored(case["query"])
+        found = shop.index.scored(case["query"], TOP)
         assert [shop.products[number].asin for number, _ in found] == case["asins"], case["query"]
         np.testing.assert_allclose([score for _, score in found[:5]], case["top_scores"], atol=6e-5)
-        assert shop.index.search(case["query"]) == tuple(number for number, _ in found)
+        assert shop.index.search(case["query"], TOP) == tuple(number for number, _ in found)
 
 
 WORDS = ["apple", "berry", "cherry", "melon", "grape", "peach"]
@@ -57,7 +58,7 @@ def test_scores_against_a_slow_bm25(seed):
     index = Index.build(texts, names)
     for query in ("apple", "melon grape", "berry berry apple", "peach unknown"):
         exact = slow_scores(texts, query)
-        found = index.scored(query)
+        found = index.scored(query, TOP)
         np.testing.assert_allclose([score for _, score in found], [exact[n] for n, _ in found], rtol=1e-5)
         least = min((score for _, score in found), default=0)
         assert len(found) == min(TOP, sum(score > 0 for score in exact))
@@ -70,7 +71,7 @@ def test_equal_scores_stand_in_the_order_of_names_also_at_the_cut():
     names = [f"N{number:03d}" for number in range(90)]
     random.Random(1).shuffle(names)
     index = Index.build(["same words here"] * 90, names)
-    assert [names[number] for number in index.search("words")] == sorted(names)[:TOP]
+    assert [names[number] for number in index.search("words", TOP)] == sorted(names)[:TOP]
 
 
 def test_the_length_is_the_one_byte_code():
@@ -89,17 +90,17 @@ def test_the_length_is_the_one_byte_code():
 
 @pytest.mark.parametrize("query", ["", " ", "the of and", "$$$ !!!", "zzzz", "\0", "\ud800", "'" * 1000])
 def test_queries_without_a_known_word_find_nothing(query):
-    assert Index.build(["apple", "berry"], ["a", "b"]).search(query) == ()
+    assert Index.build(["apple", "berry"], ["a", "b"]).search(query, TOP) == ()
 
 
 def test_a_query_of_ten_thousand_words():
     index = Index.build(random_documents(0, 200), [str(n) for n in range(200)])
     many = " ".join(WORDS * 1666 + [f"word{n}" for n in range(4)])
-    assert len(index.search(many)) == TOP
+    assert len(index.search(many, TOP)) == TOP
 
 
 def test_nothing_to_search_is_an_error():
-    with pytest.raises(ValueError, match="no product text holds a word"):
+    with pytest.raises(ValueError, match="no text holds a word"):
         Index.build(["", "..."], ["a", "b"])
 
 
@@ -110,9 +111,9 @@ def test_the_disk_cache_gives_the_same_and_is_used(tmp_path, monkeypatch):
     monkeypatch.setattr(Index, "build", None)
     again = cached_index(texts, names, tmp_path / "cache")
     for query in ("apple", "melon grape", "berry berry peach"):
-        assert built.scored(query) == cached.scored(query) == again.scored(query)
+        assert built.scored(query, TOP) == cached.scored(query, TOP) == again.scored(query, TOP)
     assert again.terms == built.terms
-    assert [path.name[:14] for path in (tmp_path / "cache").iterdir()] == ["webshop-index-"]
+    assert [path.name[:6] for path in (tmp_path / "cache").iterdir()] == ["index-"]
 
 
 def test_other_documents_have_another_cache(tmp_path):
@@ -140,6 +141,6 @@ def test_a_cache_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
 
 def test_counts_of_the_query_count():
     index = Index.build(["apple berry", "apple"], ["a", "b"])
-    (once, twice) = (dict(index.scored(query))[0] for query in ("berry", "berry berry"))
+    (once, twice) = (dict(index.scored(query, TOP))[0] for query in ("berry", "berry berry"))
     assert twice == pytest.approx(2 * once)
     assert Counter(analyze("berry berries")) == {"berri": 2}

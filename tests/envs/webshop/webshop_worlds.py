@@ -6,11 +6,11 @@ from functools import cache
 import numpy as np
 
 from trca_jax.envs.base import Task
+from trca_jax.envs.bm25 import Index
 from trca_jax.envs.webshop import Webshop, render, verl_agent
 from trca_jax.envs.webshop.catalog import make_products
 from trca_jax.envs.webshop.data import load_shop
 from trca_jax.envs.webshop.engine import DONE, Shop, State
-from trca_jax.envs.webshop.search import Index
 from trca_jax.envs.webshop.tasks import goal_list
 from trca_jax.rubrics.language import Judge
 from trca_jax.rubrics.schema import encode_bindings, encode_facts

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trca_jax.envs.webshop.analyzer import STOP_WORDS, words
-from trca_jax.envs.webshop.porter import stem
+from trca_jax.envs.analyzer import STOP_WORDS, words
+from trca_jax.envs.porter import stem
 from trca_jax.rubrics.schema import BindingField
 
 FIELDS = (

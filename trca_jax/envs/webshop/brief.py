@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trca_jax.envs.webshop.actions import BUTTONS
-from trca_jax.envs.webshop.render import SEPARATOR
+from trca_jax.envs.webshop.actions import BUTTONS, SEPARATOR
 
 _PAGE = re.compile(r"\(total results: \d+\)")
 _BOUND = re.compile(r"\bprice lower than (\d+)(?:\.\d+)? dollars")

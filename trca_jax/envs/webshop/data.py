@@ -7,10 +7,10 @@ import warnings
 from functools import lru_cache
 from pathlib import Path
 
+from trca_jax.envs.bm25 import Index, cached_index
 from trca_jax.envs.webshop.catalog import ATTRIBUTES, HUMAN, ITEMS, TITLE_NOUNS, Product, make_products, read_json
 from trca_jax.envs.webshop.engine import Shop
 from trca_jax.envs.webshop.nouns import with_nouns
-from trca_jax.envs.webshop.search import Index, cached_index
 
 GENERATED = "generated"
 SIZES = ("_1000", "")  # the small set first: it is verl-agent's default

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from random import Random
 
+from trca_jax.envs.bm25 import Index
 from trca_jax.envs.webshop.actions import (
     BACK,
     BUY,
@@ -27,8 +28,8 @@ from trca_jax.envs.webshop.actions import (
 from trca_jax.envs.webshop.catalog import Product
 from trca_jax.envs.webshop.goals import Goal, draw_prices
 from trca_jax.envs.webshop.reward import Reward, reward
-from trca_jax.envs.webshop.search import TOP, Index
 
+TOP = 50  # products a search finds at most
 PAGE_SIZE = 10
 
 
@@ -84,7 +85,7 @@ class Shop:
             return self._by_category.get(rest[0].strip() if rest else "", ())
         if prefix == "<q>":
             return self._by_query.get(" ".join(rest).strip(), ())
-        return () if prefix == "<a>" else self.index.search(" ".join(keywords))
+        return () if prefix == "<a>" else self.index.search(" ".join(keywords), TOP)
 
     def shown(self, state: State) -> tuple[Product, ...]:
         """The products of a results page."""

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 
-from trca_jax.envs.webshop.analyzer import STOP_WORDS, words
+from trca_jax.envs.analyzer import STOP_WORDS, words
 from trca_jax.envs.webshop.catalog import Product
 
 

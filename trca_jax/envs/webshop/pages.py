@@ -6,9 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from trca_jax.envs.webshop.actions import DONE, ITEM, RESULTS, SEARCH, SUB_PAGE
+from trca_jax.envs.webshop.actions import DONE, ITEM, RESULTS, SEARCH, SEPARATOR, SUB_PAGE
 
-_SEPARATOR = "' [SEP] '"
 _COUNT = re.compile(r"Page (\d+) \(Total results: (\d+)\)")
 _TAG = re.compile(r"\$(\d+\.\d+(?:e[+-]?\d+)?)(?: to \$(\d+\.\d+(?:e[+-]?\d+)?))?")
 _TAIL = ["Rating: N.A.", "Description", "Features", "Reviews", "Buy Now"]
@@ -45,7 +44,7 @@ def read_page(observation: str) -> Page | None:
         return Page(DONE)
     if len(observation) < 2 or observation[0] != "'" or observation[-1] != "'":
         return None
-    parts = observation[1:-1].split(_SEPARATOR)
+    parts = observation[1:-1].split(f"'{SEPARATOR}'")
     if parts == ["Search"]:
         return Page(SEARCH)
     if len(parts) < 2 or parts[0] != "Back to Search":

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from trca_jax.envs.webshop.actions import DONE, ITEM, RESULTS, SEARCH
+from trca_jax.envs.webshop.actions import DONE, ITEM, RESULTS, SEARCH, SEPARATOR
 from trca_jax.envs.webshop.engine import Shop, State
 
-SEPARATOR = " [SEP] "
 _DONE = (
     "Thank you for shopping with us!", "Your code: ", "None", " (Paste it in your MTurk interface.)", "Purchased",
     "asin", "{asin}", "options", "{options}", "attrs", "None", "category", "None", "query", "None", "product category",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from trca_jax.envs.analyzer import analyze
 from trca_jax.envs.webshop.actions import (
     BACK,
     BUY,
@@ -20,7 +21,6 @@ from trca_jax.envs.webshop.actions import (
     SUB_PAGES,
     parse_action,
 )
-from trca_jax.envs.webshop.analyzer import analyze
 from trca_jax.envs.webshop.binder import Wish
 from trca_jax.envs.webshop.pages import Page, Row, groups, read_page
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from trca_jax.envs.webshop.render import SEPARATOR
+from trca_jax.envs.webshop.actions import SEPARATOR
 
 FREE_SEARCH = "search[<your query>]"
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")

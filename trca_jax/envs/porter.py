@@ -22,7 +22,7 @@ _STEP_4 = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 16)  # a catalogue repeats its words
+@lru_cache(maxsize=1 << 16)  # texts repeat their words
 def stem(word: str) -> str:
     """The stem of a lower-case word; words of up to two characters stay. What is no vowel counts as a consonant."""
     if len(word) <= 2:

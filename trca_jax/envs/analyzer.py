@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from trca_jax.envs.webshop.porter import stem
+from trca_jax.envs.porter import stem
 
 STOP_WORDS = frozenset(
     (
@@ -127,17 +127,18 @@ def _lower(word: str) -> str:
     return word.lower() if word.isascii() else "".join(char.lower()[0] for char in word)
 
 
+def term(word: str) -> str:
+    """The index term of a word that `words` found: without possessive, lower case, stemmed; empty for a stop word."""
+    if word[-1:] in ("s", "S") and word[-2:-1] in ("'", "’", "＇"):
+        word = word[:-2]
+    word = _lower(word)
+    return "" if word in STOP_WORDS else stem(word)
+
+
 def analyze(text: str) -> list[str]:
     """The index terms of a text, in order, with repeats.
 
     >>> analyze("Women's T-Shirts for running")
     ['women', 't', 'shirt', 'run']
     """
-    terms = []
-    for word in words(text):
-        if word[-1:] in ("s", "S") and word[-2:-1] in ("'", "’", "＇"):
-            word = word[:-2]
-        word = _lower(word)
-        if word and word not in STOP_WORDS:
-            terms.append(stem(word))
-    return terms
+    return [found for word in words(text) if (found := term(word))]

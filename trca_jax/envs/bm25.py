@@ -1,6 +1,6 @@
 """BM25 search whose ranks equal Lucene's, ties included: the order of the results is what an agent observes.
 
-Source: spec/webshop.md section 4 (Anserini's BM25, k₁ = 0.9, b = 0.4).
+Source: Anserini's BM25, k₁ = 0.9, b = 0.4 (spec/webshop.md section 4, spec/searchqa.md section 4).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from trca_jax.envs.webshop.analyzer import analyze
+from trca_jax.envs.analyzer import analyze, term, words
 
 K1, B = np.float32(0.9), np.float32(0.4)
-TOP = 50
 VERSION = 1  # of the index files; raise it when the analyzer or the layout changes
 _REMEMBERED = 4096  # queries a process, 50 numbers each
+_STOP = -1  # the number of all stop words
 _ARRAYS = ("starts", "documents", "gains", "order")
 
 
@@ -36,6 +36,18 @@ def coded_length(n: int) -> int:
     return 24 + ((n - 24) >> drop << drop)
 
 
+class _Numbers(dict):
+    """Word as it stands to the number of its term, worked out when a word is first met."""
+
+    def __init__(self):
+        self.terms: dict[str, int] = {}
+
+    def __missing__(self, word: str) -> int:
+        name = term(word)
+        self[word] = number = self.terms.setdefault(name, len(self.terms)) if name else _STOP
+        return number
+
+
 class Index:
     """An inverted index in four arrays and a term list.
 
@@ -47,34 +59,39 @@ class Index:
     """
 
     def __init__(self, terms: Sequence[str], starts: np.ndarray, documents: np.ndarray, gains: np.ndarray, order):
-        self._terms = {term: i for i, term in enumerate(terms)}
+        self._terms = {name: i for i, name in enumerate(terms)}
         self.starts, self.documents, self.gains, self.order = starts, documents, gains, order
-        self._seen: OrderedDict[str, tuple[int, ...]] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, int], tuple[int, ...]] = OrderedDict()
 
     @property
     def terms(self) -> list[str]:
         return list(self._terms)
 
     @classmethod
-    def build(cls, texts: Iterable[str], names: Sequence[str]) -> Index:
-        """The index of documents with distinct names. Raises ValueError if they hold no word at all."""
-        terms: dict[str, int] = {}
+    def build(cls, texts: Iterable[str], names: Sequence[str] | range) -> Index:
+        """The index of documents with distinct names; with a range as names, they keep their order.
+
+        Raises ValueError if they hold no word at all.
+        """
+        numbers = _Numbers()
         lengths, rows, columns, counts = [], [], [], []
         for text in texts:
-            found = Counter(analyze(text))
+            found = Counter(map(numbers.__getitem__, words(text)))
+            found.pop(_STOP, None)
             rows.append(np.full(len(found), len(lengths), np.int32))
-            columns.append(np.array([terms.setdefault(term, len(terms)) for term in found], np.int32))
+            columns.append(np.array(list(found), np.int32))
             counts.append(np.array(list(found.values()), np.int32))
             lengths.append(found.total())
+        terms = numbers.terms
         if not terms:
-            raise ValueError("the search index would be empty: no product text holds a word")
+            raise ValueError("the search index would be empty: no text holds a word")
         lengths = np.array(lengths)
         coded = np.array([coded_length(n) for n in range(lengths.max() + 1)])[lengths].astype(np.float32)
         norms = np.float32(1) / (K1 * ((np.float32(1) - B) + B * coded / np.float32(lengths.sum() / len(lengths))))
         row, column, count = map(np.concatenate, (rows, columns, counts))
         alphabetic = sorted(terms)
         place = np.empty(len(terms), np.int32)
-        place[[terms[term] for term in alphabetic]] = np.arange(len(terms))
+        place[[terms[name] for name in alphabetic]] = np.arange(len(terms))
         column = place[column]
         by_term = np.argsort(column, kind="stable")
         gains = np.float32(1) + count[by_term].astype(np.float32) * norms[row[by_term]]
@@ -83,23 +100,23 @@ class Index:
         order[sorted(range(len(lengths)), key=names.__getitem__)] = np.arange(len(lengths))
         return cls(alphabetic, starts, row[by_term], gains, order)
 
-    def search(self, query: str) -> tuple[int, ...]:
-        """The numbers of the best documents, at most TOP, best first."""
-        found = self._seen.get(query)
+    def search(self, query: str, top: int) -> tuple[int, ...]:
+        """The numbers of the best documents, at most `top`, best first."""
+        found = self._seen.get((query, top))
         if found is None:
-            found = tuple(number for number, _ in self.scored(query))
+            found = tuple(number for number, _ in self.scored(query, top))
             if len(query) < 1000:
-                self._seen[query] = found
+                self._seen[query, top] = found
                 if len(self._seen) > _REMEMBERED:
                     self._seen.popitem(last=False)
         return found
 
-    def scored(self, query: str) -> list[tuple[int, float]]:
-        """(document number, score) of the best documents, best first."""
+    def scored(self, query: str, top: int) -> list[tuple[int, float]]:
+        """(document number, score) of the best documents, at most `top`, best first; none that shares no term."""
         size = len(self.order)
         scores = np.zeros(size)
-        for term, count in Counter(analyze(query)).items():
-            number = self._terms.get(term)
+        for name, count in Counter(analyze(query)).items():
+            number = self._terms.get(name)
             if number is None:
                 continue
             part = slice(self.starts[number], self.starts[number + 1])
@@ -108,11 +125,11 @@ class Index:
             weight = np.float32(count) * idf
             scores[self.documents[part]] += weight - weight / self.gains[part]
         rounded = scores.astype(np.float32)
-        hits = np.flatnonzero(rounded)
-        if len(hits) > TOP:
-            least = np.partition(rounded[hits], -TOP)[-TOP]
+        hits = np.flatnonzero(rounded > 0)
+        if len(hits) > top:
+            least = np.partition(rounded[hits], -top)[-top]
             hits = hits[rounded[hits] >= least]
-        best = hits[np.lexsort((self.order[hits], -rounded[hits]))][:TOP]
+        best = hits[np.lexsort((self.order[hits], -rounded[hits]))][:top]
         return list(zip(best.tolist(), rounded[best].tolist(), strict=True))
 
     def save(self, folder: Path) -> None:
@@ -149,7 +166,7 @@ def cached_index(texts: Sequence[str], names: Sequence[str], cache: Path) -> Ind
     digest = hashlib.sha256(f"{VERSION}\0".encode())
     for name, text in zip(names, texts, strict=True):
         digest.update(f"{name}\0{text}\0".encode("utf-8", "surrogatepass"))
-    folder = cache / f"webshop-index-{digest.hexdigest()[:24]}"
+    folder = cache / f"index-{digest.hexdigest()[:24]}"
     if not folder.is_dir():
         Index.build(texts, names).save(folder)
     return Index.load(folder)

@@ -1,0 +1,1 @@
+"""SearchQA: questions that are answered with a search engine."""
