@@ -14,8 +14,9 @@
 # Eight rollouts of one household task, played by a small policy at the start of its training. What does TRCA tell the
 # policy about each action, and why?
 #
-# The file is what every evaluation leaves in a run folder (`evaluation-N.npz`), cut down to one game. Read your own:
-# play a game eight times with `launch/evaluate.py --run=DIR --repeats=8`, then put the path of its file below.
+# The game is from our generator, and its rollouts were sampled in the third iteration of a run. Runs keep episodes in
+# such files; to read your own, play every game eight times with `launch/evaluate.py --run=DIR --repeats=8`, put the path
+# of the file that it writes below, and keep the episodes of one game.
 
 # %%
 from collections import defaultdict
@@ -80,7 +81,9 @@ for k, j in enumerate(items):
     hit = np.flatnonzero(fired[best, : len(steps), j])
     table.scatter(np.full(len(hit), k), hit, s=70, color=colour_of[j], zorder=3)
     table.axvline(k, color="#eeeeee", zorder=0)
-table.set_xticks(range(len(items)), [judge.items[j].replace("_", " ") for j in items], rotation=40, ha="right")
+table.set_xticks(
+    range(len(items)), [judge.items[j].removesuffix("[0]").replace("_", " ") for j in items], rotation=40, ha="right"
+)
 for label, j in zip(table.get_xticklabels(), items, strict=True):
     label.set_color(colour_of[j])
 table.set_yticks(y, [f"{step.action or '(no action)'}  {t + 1:2d}" for t, step in enumerate(steps)])
@@ -136,6 +139,7 @@ for axis, (name, advantage) in zip(axes.flat, view.items(), strict=True):
     axis.set_facecolor("#f4f4f4")
     axis.set_yticks(range(len(order)), [f"{r + 1}{' won' if episodes[r].won else ''}" for r in order])
 for axis in axes[1]:
+    axis.set_xticks(range(4, T, 5), range(5, T + 1, 5))
     axis.set_xlabel("step")
 for axis in axes[:, 0]:
     axis.set_ylabel("rollout")

@@ -112,7 +112,7 @@ for j, category in enumerate(judge.category):
 axis.set_yticks(range(len(judge.items)), [item.replace("_", " ") for item in judge.items])
 axis.set_ylim(len(judge.items) - 0.5, -0.5)
 axis.set_xlim(0, 1.08)
-axis.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f} %")
+axis.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
 axis.grid(axis="y", visible=False)
 axis.set_title("Rollouts in which an operator fired")
 axis.set_title(f"dark: {won.sum()} rollouts won, pale: {(~won).sum()} failed", loc="right", **NOTE)

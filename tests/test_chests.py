@@ -3,12 +3,16 @@
 import io
 import json
 from contextlib import redirect_stdout
+from importlib import import_module
 
 import numpy as np
 import pytest
 from commands import ROOT, SMALL, write_small_model
 
+from configs import common
 from launch import train
+from launch.cells import cells
+from launch.command import check_config
 from trca_jax.credit import make
 from trca_jax.envs.registry import make_benchmark
 from trca_jax.learner.metrics import read_metrics
@@ -30,6 +34,16 @@ def test_it_has_less_than_200_lines():
     files = [path for path in (FOLDER / "chests").iterdir() if path.is_file()]
     assert {path.name for path in files} == {"__init__.py", "config.py", "engine.py", "facts.py", "rubric.toml"}
     assert sum(bool(line.strip()) for path in files for line in path.read_text().splitlines()) < 200
+
+
+def test_its_config_has_what_the_others_have(chests):
+    c = import_module("chests.config").get_config()
+    check_config(c)
+    assert {len(phase) for phase in c.warmstart.phases} == {
+        len(phase) for phase in common.get_config().warmstart.phases
+    }
+    lam = import_module("configs.ablations.lambda").get_config("chests.config")
+    assert lam.env.name == "chests:Chests" and len(cells(lam)) == 18
 
 
 def test_its_tasks_are_stable_and_splits_differ(chests):

@@ -10,12 +10,22 @@ from ml_collections import ConfigDict
 def grid(
     base: str, name: str, settings: Mapping[str, Mapping[str, object]], methods: Sequence[str] = ("trca",)
 ) -> ConfigDict:
-    """The config `base` (BENCHMARK or BENCHMARK:PRESET) with a grid over it: a run for every method, setting, task type
-    and seed. settings: for each name the fields that it changes. Raises ValueError if there is no such base."""
-    benchmark, _, preset = base.partition(":")
-    if not benchmark.isidentifier() or not find_spec(f"configs.{benchmark}"):
-        raise ValueError(f"there is no config configs/{benchmark}.py; the grid lies over one, as in lambda.py:alfworld")
-    c = import_module(f"configs.{benchmark}").get_config(*filter(None, [preset]))
+    """The config `base` with a grid over it: a run for every method, setting, task type and seed.
+
+    base: the name of one in configs/, or any other module 'package.module' that Python can import; ':PRESET' may stand
+    behind it. settings: for each name the fields that it changes. Raises ValueError if there is no such base.
+    """
+    place, _, preset = base.partition(":")
+    module = place if "." in place else f"configs.{place}"
+    try:
+        found = all(map(str.isidentifier, module.split("."))) and find_spec(module)
+    except ImportError:
+        found = None
+    if not found:
+        raise ValueError(
+            f"there is no config {base!r} to lay the grid over; give one of configs/, as lambda.py:alfworld"
+        )
+    c = import_module(module).get_config(*filter(None, [preset]))
     c.iterations = 20
     c.eval.every = 5
     c.sweep = ConfigDict()

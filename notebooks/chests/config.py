@@ -9,6 +9,6 @@ def get_config():
     c.env.task_types = ("chest",)
     c.env.max_steps = 12
     c.eval.games = 64
-    c.warmstart.steps = 60
-    c.warmstart.phases = ((1.0, 0.3, 1024, 32, 3e-3),)
+    c.warmstart.steps = 80
+    c.warmstart.phases = ((1.0, 0.2, 1024, "all", 32, 3e-3, 0.4),)
     return c

@@ -147,7 +147,8 @@ def test_another_run_in_the_place_of_a_cell_is_refused_before_anything_runs(comm
 
 BAD = {
     "no grid": (["--config=configs/alfworld.py"], "the config has no grid"),
-    "no such base": (["--config=configs/ablations/lambda.py:mars"], "there is no config configs/mars.py"),
+    "no such base": (["--config=configs/ablations/lambda.py:mars"], "there is no config 'mars'"),
+    "no such module": (["--config=configs/ablations/lambda.py:mars.config"], "there is no config 'mars.config'"),
     "no seeds": (["--config.sweep.seeds=()"], "the grid is empty"),
     "a seed twice": (["--config.sweep.seeds=(1,1)"], "two cells of the grid would be 'trca-both-1'"),
     "no seed": (["--config.sweep.seeds=('a',)"], "seed 'a'"),

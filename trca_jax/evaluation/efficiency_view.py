@@ -72,10 +72,8 @@ def efficiency_picture(
         top["curve"].set_title("bands: 95 %, over seeds and games", loc="right", **NOTE)
         draw_figures(top["area"], found, "area")
         top["area"].set_title("Mean success on the way")
-        top["area"].xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         draw_figures(top["reached"], found, "reached")
         top["reached"].set_title(f"Rollouts to {goal:.0%}")
-        top["reached"].xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
         if rows:
             small = list(parts[1, 0].subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
             for axes, kind in zip(small, others, strict=False):
@@ -108,7 +106,8 @@ def draw_curves(
 
 
 def draw_figures(axes: Axes, found: Figures, name: str) -> None:
-    """One figure of every label with its interval, label below label; an arrow where it has no upper end."""
+    """One figure of every label with its interval, label below label; an arrow where it has no upper end. name: 'area'
+    or 'reached'."""
     values = np.array([figures[name] for figures in found.values()])
     ends = np.max(values[np.isfinite(values)], initial=0.0) * 1.08
     for row, (value, low, high) in enumerate(values):
@@ -124,4 +123,5 @@ def draw_figures(axes: Axes, found: Figures, name: str) -> None:
     axes.set_yticks(range(len(values)), list(found))
     axes.set_ylim(len(values) - 0.5, -0.5)
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if name == "reached" else f"{x:.0%}"))
     axes.grid(axis="y", visible=False)
