@@ -15,8 +15,8 @@
 # policy about each action, and why?
 #
 # The game is from our generator, and its rollouts were sampled in the third iteration of a run. Runs keep episodes in
-# such files; to read your own, play every game eight times with `launch/evaluate.py --run=DIR --repeats=8`, put the path
-# of the file that it writes below, and keep the episodes of one game.
+# such files; to read your own, play every game eight times with `launch/evaluate.py --run=DIR --repeats=8`, put the
+# path of the file that it writes below, and keep the episodes of one game.
 
 # %%
 from collections import defaultdict
