@@ -9,6 +9,7 @@ SUB_PAGES = ("description", "features", "reviews")
 BACK, PREVIOUS, NEXT, BUY = "back to search", "< prev", "next >", "buy now"
 SEPARATOR = " [SEP] "  # between the parts of a page
 BUTTONS = (BACK, PREVIOUS, NEXT, *SUB_PAGES, BUY)
+ACTIONS = ("search[{words}]", *(f"click[{button}]" for button in BUTTONS), "click[{product or option}]")
 _ACTION = re.compile(r"(.+)\[(.+)\]")  # greedy, and what stands after the last bracket counts for nothing
 
 
