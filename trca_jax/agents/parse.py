@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 OPEN, CLOSE = "<action>", "</action>"
+_THINK = re.compile(r"</?think>")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -34,3 +35,13 @@ def parse(answer: str, *, opened: bool = False, think: bool = False) -> Parsed:
     # Bytes that are no text, which sampled answers may hold, could not be shown in the next prompt.
     action = answer[start:stop].encode(errors="replace").decode().strip().lower()
     return Parsed(action, start, stop) if action else Parsed(None)
+
+
+def thought(answer: str) -> str:
+    """What an answer says before its action, without tags; "" for one that begins inside the action.
+
+    >>> thought("<think>It may be in the fridge.</think> <action>go to fridge 1</action>")
+    'It may be in the fridge.'
+    """
+    before, opened, _ = answer.partition(OPEN)
+    return _THINK.sub("", before).strip() if opened or CLOSE not in answer else ""
