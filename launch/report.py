@@ -3,9 +3,9 @@
 python launch/report.py --run=DIR        writes DIR/report.html; the run may still be going on
 
 The page needs no network, server or library and can be sent as it is. It shows the rollouts that training kept (every
-config.checkpoint.rollouts iterations and the last) and the episodes of the evaluations: what was seen, thought and done,
-the operators that fired with their conditions, r_F, r_B, the return, A_E and A_S, and what the other rollouts of the
-group did in the same context. The episodes are judged again by the library and credited by the settings of the run.
+config.checkpoint.rollouts iterations and the last) and the episodes of the evaluations: what was seen, thought and
+done, the operators that fired with their conditions, r_F, r_B, the return, A_E and A_S, and what the other rollouts of
+the group did in the same context. The episodes are judged again by the library and credited by the settings of the run.
 Keys: j k steps, [ ] rollouts, { } groups, arrows inside the viewer; the address names the step that is shown.
 Groups are taken from each file and task type in turn, as many as fit into 4 MB; the page says how many were left out.
 """
@@ -33,6 +33,7 @@ from trca_jax.rollout.world import benchmark_of
 from trca_jax.rubrics.language import Judge
 
 BUDGET = 4_000_000  # bytes of episodes
+_EVALUATION = ("iteration", "rollouts", "success", "low", "high", "episodes", "split", "results")
 _FILE = re.compile(r"(rollouts|evaluation(?:-.+)?)-(\d+)")
 
 
@@ -69,8 +70,7 @@ def evaluations(folder: Path) -> list[dict[str, Any]]:
         if re.fullmatch(r"evaluation-\d+", path.stem):
             try:
                 content = json.loads(path.read_text())
-                found.append({name: content[name] for name in
-                              ("iteration", "rollouts", "success", "low", "high", "episodes", "split", "results")})  # fmt: skip
+                found.append({name: content[name] for name in _EVALUATION})
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path} is damaged ({error!r}); delete it and run launch/evaluate.py") from None
     return sorted(found, key=lambda record: record["iteration"])
@@ -98,7 +98,7 @@ def facts(folder: Path, config: ConfigDict, record: Mapping[str, Any]) -> dict[s
     """What the run is."""
     return {
         "run": folder.resolve().name, "policy": Path(config.agent.model).name, "prompt": config.agent.prompt,
-        "seed": str(config.seed), "rollouts": f"{config.tasks} tasks × {config.group_size}",
+        "seed": str(config.seed), "an iteration": f"{config.tasks} tasks × {config.group_size} rollouts",
         "rubric": record.get("rubric", "")[:12],
     }  # fmt: skip
 

@@ -34,9 +34,14 @@ def node(tag: str, *content: str | Element | Iterable, **attributes: Any) -> Ele
     return element
 
 
+def smooth(y: np.ndarray) -> np.ndarray:
+    """The running mean; of fewer than ten values they themselves, as it would hide what there is to see."""
+    return running_mean(y) if len(y) >= 10 else y
+
+
 @dataclass(frozen=True)
 class Series:
-    """A share in every iteration. name: for the legend. style: a class of the style sheet. points: (rollouts, share)."""
+    """A share in every iteration. name: for the legend. style: of the style sheet. points: (rollouts, share)."""
 
     name: str
     style: str
@@ -50,7 +55,7 @@ def series(name: str, style: str, metrics: Sequence[Mapping[str, Any]], field: s
 
 
 def curve(title: str, lines: Sequence[Series], held_out: Sequence[Mapping[str, Any]] = ()) -> Element:
-    """A figure of shares against sampled rollouts: every iteration faintly, its running mean, and held-out points
+    """A figure of shares against sampled rollouts: every iteration faintly, the running mean, and held-out points
     (rollouts, success, low, high) with their intervals."""
     last = max((x for x, _ in (p for line in lines for p in line.points)), default=1)
     last = max(last, *(p["rollouts"] for p in held_out), 1) if held_out else last
@@ -74,14 +79,14 @@ def curve(title: str, lines: Sequence[Series], held_out: Sequence[Mapping[str, A
         if line.points:
             xs, ys = np.array(line.points, float).T
             parts.append(node("path", d=_path(map(x, xs), map(y, ys)), class_=f"faint {line.style}"))
-            parts.append(node("path", d=_path(map(x, xs), map(y, running_mean(ys))), class_=f"line {line.style}"))
+            parts.append(node("path", d=_path(map(x, xs), map(y, smooth(ys))), class_=f"line {line.style}"))
     for p in held_out:
         place = x(p["rollouts"])
         parts.append(node("line", x1=place, x2=place, y1=y(p["low"]), y2=y(p["high"]), class_="whisker"))
         parts.append(node("circle", cx=place, cy=y(p["success"]), r=4, class_="point"))
     keys = [node("span", node("i", class_=f"key {line.style}"), line.name, class_="entry") for line in lines]
     if held_out:
-        keys.append(node("span", node("i", class_="key dot"), "held-out tasks, 95 % interval", class_="entry"))
+        keys.append(node("span", node("i", class_="key dot"), "held out, 95% interval", class_="entry"))
     picture = node("svg", parts, view_box=f"0 0 {_WIDTH} {_HEIGHT}", role="img", aria_label=f"{title}, by rollouts")
     return node("figure", node("figcaption", node("h3", title), node("p", keys, class_="legend")), picture)
 
@@ -90,7 +95,7 @@ def sparkline(shares: Sequence[float]) -> Element:
     """The running mean of shares from 0 to 1 as a small filled line; a dot for one alone."""
     width, height = 120, 26
     xs = np.linspace(2, width - 2, max(len(shares), 2))
-    ys = height - 2 - (height - 4) * running_mean(np.array([*shares, *shares][: max(len(shares), 2)], float))
+    ys = height - 2 - (height - 4) * smooth(np.array([*shares, *shares][: max(len(shares), 2)], float))
     line = _path(xs.round(1), ys.round(1))
     area = f"{line}L{xs[-1]:.1f} {height - 2}L{xs[0]:.1f} {height - 2}Z"
     parts = node("path", d=area, class_="area"), node("path", d=line, class_="stroke")

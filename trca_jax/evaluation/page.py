@@ -85,7 +85,7 @@ def _header(title, facts, train, held_out) -> Element:
     if held_out:
         first, last = held_out[0], held_out[-1]
         before = f"from {first['success']:.1%} " if last is not first else ""
-        under = f"{before}on {last['episodes']} held-out episodes; 95 % interval {last['low']:.1%} – {last['high']:.1%}"
+        under = f"{before}on {last['episodes']} held-out episodes; 95% interval {last['low']:.1%} – {last['high']:.1%}"
         figures.append(("success", f"{last['success']:.1%}", under))
     if train:
         for name, what in (("useful", "useful transitions"), ("all_failed_groups", "groups without a success")):
@@ -111,7 +111,9 @@ def _curves(train, held_out) -> Iterable[Element]:
         ]),
         curve("Groups without a success", [series("sampled groups", "a", train, "all_failed_groups")]),
     ]  # fmt: skip
-    yield node("section", node("h2", "Learning curves"), node("div", charts, class_="charts"), id="curves")
+    under = "By sampled rollouts. Pale: every iteration; strong: the running mean."
+    yield node("section", node("h2", "Learning curves"), node("p", under, class_="under"),
+               node("div", charts, class_="charts"), id="curves")  # fmt: skip
 
 
 def _tasks(held_out) -> Iterable[Element]:
@@ -129,11 +131,11 @@ def _tasks(held_out) -> Iterable[Element]:
         steps = "–" if row["steps"] != row["steps"] else f"{row['steps']:.1f}"
         cells.append(node("td", steps, class_="number"))
         rows.append(node("tr", cells, class_="all" if kind == "all" else ""))
-    columns = ["task type", "episodes", *heads, "steps to a success"]
+    columns = ["task type", "episodes", *heads, "steps if won"]
     table = node(
         "table", node("thead", node("tr", [node("th", name, scope="col") for name in columns])), node("tbody", rows)
     )
-    under = f"Success on held-out tasks of {chosen[-1].get('split', 'the split')}, in percent with 95 % intervals."
+    under = f"Success on held-out tasks of {chosen[-1].get('split', 'the split')}, in percent with 95% intervals."
     yield node("section", node("h2", "Task types"), node("p", under, class_="under"),
                node("div", table, class_="wide"), id="tasks")  # fmt: skip
 
@@ -160,8 +162,8 @@ def _rubric(items: Sequence[Item]) -> Iterable[Element]:
         legend = [node("span", node("i", mark, class_=f"mark {name}"), name, class_="entry")
                   for name, mark in _MARKS.items()]  # fmt: skip
         under = "Share of the rollouts in which each operator fired, over the iterations."
-        yield node("section", node("h2", "Rubric"), node("p", under, class_="under"), node("p", legend, class_="legend"),
-                   node("ul", rows, class_="rubric"), id="rubric")  # fmt: skip
+        yield node("section", node("h2", "Rubric"), node("p", under, class_="under"),
+                   node("p", legend, class_="legend"), node("ul", rows, class_="rubric"), id="rubric")  # fmt: skip
 
 
 def _viewer(data: Mapping[str, Any]) -> Element:

@@ -43,8 +43,11 @@
     at.group = clamp(at.group, file().groups.length);
     at.rollout = clamp(at.rollout, group().rollouts.length);
     at.step = clamp(at.step, Math.max(rollout().steps.length, 1));
+    const active = document.activeElement;
+    const kept = ['select', '.group[aria-current]', '.rollout[aria-pressed=true]'].find((x) => active.matches(x.replace(/\[.*/, '')));
     history.replaceState(null, '', `#${file().key}/${group().number}/${at.rollout + 1}/${at.step + 1}`);
     draw();
+    if (kept && !focus) root.querySelector(kept).focus({preventScroll: true});
     const row = root.querySelector('.step.open > .row');
     if (focus && row) {
       row.focus({preventScroll: true});
@@ -52,7 +55,7 @@
     }
   }
   function fromHash() {
-    const [key, number, r, t] = decodeURIComponent(location.hash.slice(1)).split('/');
+    const [key, number, r, t] = location.hash.slice(1).split('/');
     const f = files.findIndex((one) => one.key === key);
     const g = f < 0 ? -1 : files[f].groups.findIndex((one) => one.number === Number(number));
     if (g < 0) return false;
@@ -81,18 +84,18 @@
   }
 
   function strip(steps) {
-    const n = Math.max(steps.length, 20), tall = Math.max(...steps.map((s) => Math.abs(s.all)), Math.abs(rollout().episode), 0.01);
-    const y = (x) => 36 - 32 * x / tall;
+    const n = Math.max(steps.length, root.clientWidth < 600 ? 16 : 30);
+    const tall = Math.max(...steps.map((s) => Math.abs(s.all)), Math.abs(rollout().episode), 0.01);
+    const y = (x) => 32 - 30 * x / tall;
     const bars = steps.map((s, t) => h('svg:g' + (t === at.step ? '.here' : ''), {click: () => go({step: t}, true)},
-      h('svg:rect.hit', {x: 24 * t, y: 0, width: 24, height: 96}),
-      h('svg:rect.bar', {x: 24 * t + 5, y: Math.min(y(s.all), 36), width: 14, height: Math.max(Math.abs(y(s.all) - 36), 1)}),
-      s.items.map((item, i) => h(`svg:text.mark.${item.category}`, {x: 24 * t + 12, y: 86 - 11 * i}, MARKS[item.category]))));
+      h('svg:rect.hit', {x: 24 * t, y: 0, width: 24, height: 100}),
+      h('svg:rect.bar', {x: 24 * t + 5, y: Math.min(y(s.all), 32), width: 14, height: Math.max(Math.abs(y(s.all) - 32), 1)}),
+      s.items.slice(0, 3).map((item, i) => h(`svg:text.mark.${item.category}`, {x: 24 * t + 12, y: 97 - 12 * i}, MARKS[item.category]))));
     const level = y(rollout().episode);
-    return h('figure.strip', null,
-      h('svg:svg', {viewBox: `0 0 ${24 * n} 96`, role: 'img', 'aria-label': 'advantage of every step'},
-        h('svg:line.grid', {x1: 0, x2: 24 * steps.length, y1: 36, y2: 36}), bars,
-        h('svg:line.level', {x1: 0, x2: 24 * steps.length, y1: level, y2: level})),
-      h('figcaption', null, 'Bars: the advantage A of each step. Dashed: ', named('A', 'E'), ', equal for all steps. Below: operators that fired.'));
+    return [h('figure.strip', null, h('svg:svg', {viewBox: `0 0 ${24 * n} 100`, role: 'img', 'aria-label': 'advantage of every step'},
+      h('svg:line.grid', {x1: 0, x2: 24 * steps.length, y1: 32, y2: 32}), bars,
+      h('svg:line.level', {x1: 0, x2: 24 * steps.length, y1: level, y2: level}))),
+      h('p.under', null, 'Bars: the advantage A of each step. Dashed: ', named('A', 'E'), ', equal for all steps. Below: operators that fired.')];
   }
 
   function numbers(s) {
@@ -129,11 +132,11 @@
     const widest = Math.max(...rows.map((row) => Math.abs(row.step)), 0.01);
     const body = rows.slice(0, 12).map((row) => h('tr' + (row.action === (s.action ?? '(no action)') ? '.own' : ''), null,
       h('th', {scope: 'row'}, row.action), file().credited ? [h('td.number', null, signed(row.back)),
-        h('td', {title: `A_S ${signed(row.step)}`}, h('svg:svg.tilt', {viewBox: '0 0 80 14', role: 'img', 'aria-label': `A_S ${signed(row.step)}`},
+        h('td', null, h('span.mean' + tone(row.step), null, signed(row.step)), h('svg:svg.tilt', {viewBox: '0 0 80 14', 'aria-hidden': 'true'},
           h('svg:line.grid', {x1: 40, x2: 40, y1: 0, y2: 14}),
           h('svg:rect.bar' + tone(row.step), {x: 40 + Math.min(36 * row.step / widest, 0), y: 3, width: Math.max(Math.abs(36 * row.step / widest), 1), height: 8}))) ] : '',
-      h('td', null, row.places.slice(0, 6).map((p) => h('button.link', {click: () => go({rollout: p.r, step: p.t}, true),
-        'aria-label': `rollout ${p.r + 1}, step ${p.t + 1}`}, `${p.r + 1}·${p.t + 1}`)),
+      h('td', null, row.places.slice(0, 6).flatMap((p) => [h('button.link', {click: () => go({rollout: p.r, step: p.t}, true),
+        'aria-label': `rollout ${p.r + 1}, step ${p.t + 1}`}, `${p.r + 1}·${p.t + 1}`), ' ']),
         row.places.length > 6 ? h('span.under', null, ` +${row.places.length - 6}`) : '')));
     return h('div.siblings', null, h('h4', null, 'In the same context'),
       h('p.under', null, s.where ? h('span.where', null, s.where) : 'The same observation', ` — ${plural(count, 'step')} of ${plural(rollouts.size, 'rollout')}`),
@@ -169,9 +172,11 @@
   }
 
   function draw() {
-    const list = root.querySelector('.picker ul'), scrolled = list ? list.scrollTop : 0;
+    const before = root.querySelector('.picker ul'), scrolled = before ? before.scrollTop : 0;
     root.replaceChildren(picker(), episode());
-    root.querySelector('.picker ul').scrollTop = scrolled;
+    const list = root.querySelector('.picker ul'), here = list.querySelector('[aria-current]');
+    const top = here.offsetTop, bottom = top + here.offsetHeight - list.clientHeight;
+    list.scrollTop = Math.max(Math.min(scrolled, top), bottom);
   }
 
   document.addEventListener('keydown', (event) => {
