@@ -31,6 +31,8 @@ def get_config() -> ConfigDict:
     c.env.games = 0  # training games; 0: all there are
     c.env.seed = 0  # of the choice of games
     c.env.options = ConfigDict()  # the benchmark's own settings
+    # Of its rubric: other fields of the decision context (none: those of rubric.toml), and operators that do not count.
+    c.env.rubric = ConfigDict({"context": (), "without": ()})
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
@@ -100,14 +102,13 @@ def get_config() -> ConfigDict:
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is
-    # One phase after another: part of the steps, share of moves that follow the scripted searcher (the rest wander),
-    # demonstrations, rows of a step, peak rate. The middle ones teach what a good move is, the last one how rarely it
-    # is made.
+    # One phase after another: part of the steps, share of moves that follow the scripted player (the rest wander),
+    # demonstrations played, those learnt from (all or won), rows of a step, peak rate, weight of observations in the
+    # loss. The middle ones teach what a good move is, the last one how rarely it is made.
     c.warmstart.phases = (
-        (0.45, 0.25, 9600, 32, 3e-3),
-        (0.255, 0.6, 9600, 32, 3e-3),
-        (0.255, 0.9, 12800, 64, 3e-3),
-        (0.04, 0.36, 2048, 32, 1.5e-3),
+        (0.45, 0.25, 9600, "all", 32, 3e-3, 0.4),
+        (0.255, 0.6, 9600, "all", 32, 3e-3, 0.4),
+        (0.255, 0.9, 12800, "all", 64, 3e-3, 0.4),
+        (0.04, 0.36, 2048, "all", 32, 1.5e-3, 0.4),
     )
-    c.warmstart.observation_weight = 0.4
     return c

@@ -121,25 +121,16 @@ def test_with_a_model_behind_an_endpoint(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def local(params):
-    """play(count, decoding) -> episodes and collector, with ReAct prompts in words."""
-
-    def run(count, decoding):
-        codec = Codec(TOKENIZER, REACT, 4)
-        with EnvPool(WORLD.make_env, slots=3, workers=0) as pool:
-            collector = Collector(
-                CONFIG, codec, pool, max_steps=2, max_new=4, halves=2, buckets=Buckets(chunk=(256,), slots=(320,))
-            )
-            tasks = [task(str(n), "yellow") for n in range(3)]
-            return Trials(collector, count, WORLD.role)(params, tasks, range(3), KEY, decoding=decoding), collector
-
-    return run
+def collector():
+    with EnvPool(WORLD.make_env, slots=3, workers=0) as pool:
+        sizes = Buckets(chunk=(256,), slots=(320,), batch=(1,))
+        yield Collector(CONFIG, Codec(TOKENIZER, REACT, 4), pool, max_steps=2, max_new=4, halves=1, buckets=sizes)
 
 
-def test_with_a_local_policy(local):
+def test_with_a_local_policy(collector, params):
     """Its notes are what it samples, and the tokens of the next trial's first prompt hold them."""
-    episodes, collector = local(2, Decoding(1.0))
-    codec = Codec(TOKENIZER, REACT, 4)
+    tasks, codec = [task(str(n), "yellow") for n in range(3)], Codec(TOKENIZER, REACT, 4)
+    episodes = Trials(collector, 2, WORLD.role)(params, tasks, range(3), KEY, decoding=Decoding(1.0))
     assert any(note for episode in episodes for note in episode.reflections)
     for episode in episodes:
         assert set(" ".join(episode.reflections).split()) <= TOKENIZER.get_vocab().keys()
@@ -150,8 +141,7 @@ def test_with_a_local_policy(local):
     assert collector.fits("box " * 256) and not collector.fits("box " * 257)
 
 
-def test_a_local_policy_writes_the_same_whatever_else_it_is_asked(local, params):
-    _, collector = local(1, GREEDY)
+def test_a_local_policy_writes_the_same_whatever_else_it_is_asked(collector, params):
     texts = [f"you see box {n}" for n in (1, 2, 3, 1, 2)]
     many = collector.write(params, texts, KEY, decoding=GREEDY)
     assert many[:2] == many[3:] and len(many) == 5
