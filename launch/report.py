@@ -79,7 +79,8 @@ def evaluations(folder: Path) -> list[dict[str, Any]]:
 def played(folder: Path, config: ConfigDict, benchmark: Benchmark, judge: Judge) -> list[Played]:
     """The files of episodes, judged and credited: training first, then evaluations, each from the last to the first."""
     found = [(match[1], int(match[2]), path) for path in folder.glob("*.npz") if (match := _FILE.fullmatch(path.stem))]
-    files = []
+    method, files = METHODS[config.method], []
+    fields, rubric = judge.library.context if method.context == "fields" else (), "judgement" in method.needs
     for kind, iteration, path in sorted(found, key=lambda x: (x[0] != "rollouts", x[0], -x[1])):
         episodes = read_episodes(path)
         try:
@@ -89,8 +90,7 @@ def played(folder: Path, config: ConfigDict, benchmark: Benchmark, judge: Judge)
             raise ValueError(f"{path} does not fit this run ({error}); delete it or make the run again") from None
         what = {"rollouts": "training", "evaluation": "held out"}.get(kind, kind.replace("-", " ", 1))
         count = f"after {iteration:,} iteration{'s' * (iteration > 1)}" if iteration else "start"
-        fields = judge.library.context if METHODS[config.method].context == "fields" else ()
-        files.append(Played(path.stem, f"{what}, {count}", episodes, batch, credit, fields))
+        files.append(Played(path.stem, f"{what}, {count}", episodes, batch, credit, fields, rubric))
     return files
 
 

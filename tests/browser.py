@@ -76,11 +76,9 @@ class Browser:
         return message
 
     def look(self, width, height=800, scheme="light", touch=False):
-        """Sets the size in points of the screen, and whether it is dark and touched."""
+        """Sets the size of the screen, its colours, and whether it is a phone's."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        features += [{"name": "hover", "value": "none"}] if touch else []
-        self.call("Emulation.setEmulatedMedia", features=features)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def open(self, address):
         """Loads a page, anew even if it is the same one with another hash."""

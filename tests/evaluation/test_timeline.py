@@ -7,7 +7,7 @@ from box_episodes import BLUE, NOTHING, RED, ROOM, TIME, episode, open_red, play
 from fake_world import World
 
 from trca_jax.evaluation import timeline as module
-from trca_jax.evaluation.timeline import Texts, timeline
+from trca_jax.evaluation.timeline import Texts, packed, timeline
 
 PLENTY = 10**6
 WORLD = World()
@@ -80,12 +80,12 @@ def test_groups_are_taken_from_files_and_outcomes_in_turn():
     files = [played(many), played([wait(group=0)], "evaluation-0")]
     whole = timeline(files, WORLD, PLENTY)
     assert [len(file["groups"]) for file in whole["files"]] == [12, 1]
-    cost = len(json.dumps(whole["files"][0]["groups"][0])) + 300  # a little more than any group, and all texts
+    cost = len(packed(whole["files"][0]["groups"][0])) + 300  # a little more than any group, and all texts
     small = timeline(files, WORLD, 4 * cost)
     first, other = small["files"]
     assert [g["number"] for g in other["groups"]] == [0] and other["left_out"] == 0
     numbers = [g["number"] for g in first["groups"]]
     assert {0, 4, 8} <= set(numbers) and first["left_out"] == 12 - len(numbers) > 0
     assert all(len(g["rollouts"]) == 2 for g in first["groups"])
-    assert len(json.dumps(small["files"][0]["groups"])) <= 4 * cost
+    assert len(packed(small["files"][0]["groups"])) <= 4 * cost
     assert timeline(files, WORLD, 10)["texts"] == [] and timeline(files, WORLD, 10)["files"][0]["left_out"] == 12

@@ -80,6 +80,7 @@ def test_a_run_is_reported_in_one_file(commands, folder, capsys):
     assert "alfworld · trca" in text and '</header><p class="note">' not in text
     assert not list(folder.glob("*.part"))
     (group,) = data["files"][0]["groups"]
+    assert data["files"][0]["credited"] and data["files"][0]["rubric"]
     won, lost = group["rollouts"]
     names = [item["name"] for item in data["items"]]
     fired = [{names[j] for j in step[5]} for step in won["steps"]]
@@ -110,7 +111,7 @@ def test_a_method_without_a_rubric_and_one_whose_signals_are_missing(commands, f
 
     text, data = with_method("grpo")
     (group,) = data["files"][0]["groups"]
-    assert data["files"][0]["credited"] and group["rollouts"][0]["episode"] > 0
+    assert data["files"][0]["credited"] and not data["files"][0]["rubric"] and group["rollouts"][0]["episode"] > 0
     assert {step[4] for step in group["rollouts"][0]["steps"]} == {-1}  # an observation is the context
     text, data = with_method("hcapo")
     assert not any(f["credited"] for f in data["files"]) and "The credit of some files is not known" in text

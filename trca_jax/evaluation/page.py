@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from trca_jax.evaluation.charts import curve, interval, node, series, sparkline
 from trca_jax.evaluation.report import summary
+from trca_jax.evaluation.timeline import packed
 
 _MARKS = {"evidence": "●", "execution": "▲", "invalidity": "✕"}
 _KEYS = (
@@ -49,7 +49,6 @@ def page(
     style, script = ((folder / name).read_text("utf-8") for name in ("viewer.css", "viewer.js"))
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
     content = {**data, "items": [{k: v for k, v in asdict(item).items() if k != "shares"} for item in items]}
-    held = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     body = [
         _header(title, facts, train, held_out),
         *(node("p", note, class_="note") for note in notes),
@@ -69,7 +68,7 @@ def page(
             node("title", title),
             node("style", style),
         ),
-        node("body", node("main", body), node("script", held, type="application/json", id="data"),
+        node("body", node("main", body), node("script", packed(content), type="application/json", id="data"),
              node("script", script)),
         lang="en",
     )  # fmt: skip

@@ -22,7 +22,7 @@ LONGEST = 2000  # characters of one text; the rest of a longer one is counted an
 class Played:
     """One file of judged episodes. key: its name, part of the page's addresses. label: what it is. batch: their
     CreditBatch. credit: their Credit, None where it cannot be known. fields: those that its contexts are made of, none
-    where an observation is one."""
+    where an observation is one. rubric: whether the credit comes from it."""
 
     key: str
     label: str
@@ -30,6 +30,7 @@ class Played:
     batch: Any
     credit: Any
     fields: Sequence[str]
+    rubric: bool
 
     def groups(self) -> dict[int, list[int]]:
         """The rollouts of each group."""
@@ -37,6 +38,11 @@ class Played:
         for r, episode in enumerate(self.episodes):
             found[episode.group].append(r)
         return dict(sorted(found.items()))
+
+
+def packed(content: Any) -> str:
+    """JSON that can stand inside a script of a page: nothing in it can end that."""
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 class Texts(list):
@@ -63,8 +69,8 @@ class Texts(list):
 
 
 def timeline(files: Sequence[Played], benchmark: Benchmark, budget: int) -> dict[str, Any]:
-    """The groups that fit into so many bytes: texts, and for each file key, label, credited, left_out (groups) and
-    groups.
+    """The groups that fit into so many bytes: texts, and for each file key, label, credited, rubric, left_out
+    (groups) and groups.
 
     A group: number, instruction, kind and its rollouts, whole. A rollout: end (won, cut off, ended, failed), failure,
     episode (A_E), first and steps. A step: places of its action, answer (of the environment) and thought (for a step
@@ -77,7 +83,7 @@ def timeline(files: Sequence[Played], benchmark: Benchmark, budget: int) -> dict
     for f, number in _in_turn(_by_outcome(files)):
         before = len(texts)
         record = _group(files[f], number, benchmark, texts)
-        cost = len(json.dumps(record)) + len(json.dumps(texts[before:]))
+        cost = len(packed(record)) + len(packed(texts[before:]))
         if size + cost <= budget:
             size += cost
             taken[f][number] = record
@@ -87,7 +93,7 @@ def timeline(files: Sequence[Played], benchmark: Benchmark, budget: int) -> dict
         "texts": texts,
         "files": [
             {
-                "key": file.key, "label": file.label, "credited": file.credit is not None,
+                "key": file.key, "label": file.label, "credited": file.credit is not None, "rubric": file.rubric,
                 "left_out": len(file.groups()) - len(own), "groups": [own[number] for number in sorted(own)],
             }
             for file, own in zip(files, taken, strict=True)

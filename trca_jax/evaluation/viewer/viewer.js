@@ -24,7 +24,7 @@
     return element;
   }
   const text = (place) => (place < 0 ? null : data.texts[place]);
-  const signed = (x) => (x === null ? '–' : (x < 0 ? '−' : x > 0 ? '+' : '') + Math.abs(x).toFixed(2));
+  const signed = (x) => (x === null ? '–' : `${x > 0 ? '+' : '−'}${Math.abs(x).toFixed(2)}`.replace(/^.0\.00$/, '0.00'));
   const clamp = (x, n) => Math.min(Math.max(x, 0), n - 1);
   const tone = (x) => (x > 0.005 ? '.up' : x < -0.005 ? '.down' : '');
   const named = (letter, sub) => [letter, h('sub', null, sub)];
@@ -99,8 +99,8 @@
   }
 
   function numbers(s) {
-    const rows = [[named('r', 'F'), 'foundational', s.foundational], [named('r', 'B'), 'breakthrough', s.breakthrough],
-      [named('r', 'env'), 'environment', s.env], ['G', 'return', s.back],
+    const rubric = [[named('r', 'F'), 'foundational', s.foundational], [named('r', 'B'), 'breakthrough', s.breakthrough]];
+    const rows = [...(file().rubric ? rubric : []), [named('r', 'env'), 'environment', s.env], ['G', 'return', s.back],
       [named('A', 'E'), 'of the rollout', rollout().episode], [named('A', 'S'), 'of the step', s.step], ['A', 'advantage', s.all]];
     return h('dl.numbers', null, rows.map(([name, what, x]) =>
       h('div', null, h('dt', null, name, h('small', null, what)), h('dd' + tone(x), null, signed(x)))));
@@ -130,7 +130,9 @@
     if (file().credited) rows.sort((a, b) => b.back - a.back);
     else rows.sort((a, b) => b.places.length - a.places.length);
     const widest = Math.max(...rows.map((row) => Math.abs(row.step)), 0.01);
-    const body = rows.slice(0, 12).map((row) => h('tr' + (row.action === (s.action ?? '(no action)') ? '.own' : ''), null,
+    const own = (row) => row.action === (s.action ?? '(no action)');
+    const shown = rows.filter((row, i) => i < 12 || own(row));
+    const body = shown.map((row) => h('tr' + (own(row) ? '.own' : ''), null,
       h('th', {scope: 'row'}, row.action), file().credited ? [h('td.number', null, signed(row.back)),
         h('td', null, h('span.mean' + tone(row.step), null, signed(row.step)), h('svg:svg.tilt', {viewBox: '0 0 80 14', 'aria-hidden': 'true'},
           h('svg:line.grid', {x1: 40, x2: 40, y1: 0, y2: 14}),
@@ -143,7 +145,7 @@
       h('div.wide', null, h('table', null, h('thead', null, h('tr', null, h('th', {scope: 'col'}, 'action'),
         file().credited ? [h('th', {scope: 'col'}, 'mean G'), h('th', {scope: 'col'}, 'mean ', named('A', 'S'))] : '',
         h('th', {scope: 'col'}, 'rollout·step'))), h('tbody', null, body))),
-      rows.length > 12 ? h('p.under', null, `and ${plural(rows.length - 12, 'other action')}`) : '');
+      rows.length > shown.length ? h('p.under', null, `and ${plural(rows.length - shown.length, 'other action')}`) : '');
   }
 
   function stepItem(s, t) {
