@@ -42,7 +42,8 @@ def test_every_step_has_its_texts_items_and_figures(file):
     assert [step[5] for step in won["steps"]] == [[0], [0, 3]] and [step[5] for step in lost["steps"]] == [[], [1], [0]]
     assert [texts[step[4]] for step in won["steps"]] == ["opened none", "opened blue"]
     # The first steps of both, and the lost one's other steps, are in one context: nothing was opened yet.
-    assert len({won["steps"][0][3], *(step[3] for step in lost["steps"])}) == 1 != won["steps"][1][3]
+    contexts = {won["steps"][0][3], *(step[3] for step in lost["steps"])}
+    assert len(contexts) == 1 and won["steps"][1][3] not in contexts
     c, step = file.credit, lost["steps"][1]
     expected = (c.foundational, c.breakthrough, file.batch.r_env, c.returns, c.step, c.advantage)
     assert step[6:] == pytest.approx([float(array[1, 1]) for array in expected], abs=1e-4)
