@@ -28,19 +28,25 @@ _WHOLE = tuple(
         r"(?:where|when) (?:is|was|were|did) (.+?) (?:born|located|released|published|founded|die|died|buried|married)",
     )
 )
-_CHOICE = re.compile(r"(?:[,:;]|\bbetween\b|\bof\b)\s+(?:the )?(?P<a>[^,:;]*?(?:, [^,:;]*?)?),? (?:or|and) (?P<b>[^:;]+)$")
+_CHOICE = re.compile(
+    r"(?:[,:;]|\bbetween\b|\bof\b)\s+(?:the )?(?P<a>[^,:;]*?(?:, [^,:;]*?)?),? (?:or|and) (?P<b>[^:;]+)$"
+)
 _ARE_BOTH = re.compile(
     rf"^(?:are|were|is|was|do|does|did|have|has)(?: the)?(?: both)?(?: the)?(?: (?:{_KINDS}|directors?|director of)s?)* "
     r"(?P<a>.+?),? and (?P<b>.+?),? (?:both|all|from|located|of the|born|have|has|share|the same|originat|come|based|"
     r"in the|a |an |american|fought|directed|published|die|dogs?|types?|species)\b",
     re.IGNORECASE,
 )
-_OWNED = re.compile(r" ?['’]s?(?: [a-z][\w-]*){0,4}$|(?: (?:is|was|were|born|dies?|died|study|studied|graduate|from|work|live|play|played|for|have))+$")
+_OWNED = re.compile(
+    r" ?['’]s?(?: [a-z][\w-]*){0,4}$|(?: (?:is|was|were|born|dies?|died|study|studied|graduate|from|work|live|play|played|for|have))+$"
+)
 _WEAK = re.compile(
     r"^(?:\w+(?:ish|ese|ian|ean|ican)|german|french|greek|dutch|roman|swiss|(?:january|february|march|april|may|june|july|"
     r"august|september|october|november|december)\b.*)$"
 )
-_BROAD = frozenset(("us", "u s", "usa", "uk", "america", "europe", "united states", "world war i", "world war ii", "filipino"))
+_BROAD = frozenset(
+    ("us", "u s", "usa", "uk", "america", "europe", "united states", "world war i", "world war ii", "filipino")
+)
 _GENERIC = frozenset(
     (
         "county river lake street university college school league institute church president king queen island stadium "
@@ -175,7 +181,11 @@ def _titles(words: list[Word], names: Names) -> Iterator[tuple[int, int]]:
         for a in range(len(words) - size + 1):
             span = range(a, a + size)
             joined = " ".join(" ".join(keys[a : a + size]).split())
-            if joined in names.phrases and not any(taken[i] for i in span) and _is_title(words[a : a + size], a, cased, names):
+            if (
+                joined in names.phrases
+                and not any(taken[i] for i in span)
+                and _is_title(words[a : a + size], a, cased, names)
+            ):
                 for i in span:
                     taken[i] = True
                 yield a, a + size - 1
@@ -209,6 +219,7 @@ def _telling(text: str, words: list[Word], names: Names) -> Iterator[str]:
         if is_content:
             apart = not groups or groups[-1][1] != i - 1 or _breaks(text, words, i)
             groups = [*groups, (i, i)] if apart else [*groups[:-1], (groups[-1][0], i)]
+
     def rarity(group: tuple[int, int]) -> tuple[int, int]:
         counts = [sum(names.written.get(words[i].lower, (0, 0))) for i in range(group[0], group[1] + 1)]
         return min(counts), group[0]
@@ -238,7 +249,7 @@ def _key(text: str, words: list[Word], span: tuple[int, int]) -> str:
 
 def _trim(name: str) -> str:
     """Without quotation marks and stops around, a possessive behind, and a small article in front."""
-    name = name.strip(" ,;:.!\"“”")
+    name = name.strip(' ,;:.!"“”')
     name = re.sub(r"['’]s?$", "", name)
     if name.count("(") != name.count(")"):
         name = f"{name})" if "(" in name[1:] else name.strip("()")

@@ -148,9 +148,7 @@ def runs(text: str, words: Sequence[Word], large: Sequence[bool], joints: bool) 
             first = -1
         if large[i]:
             first, last = (i if first < 0 else first), i
-        elif first >= 0 and (
-            word.lower not in CONNECTORS or i - last > 3 or (word.lower in JOINTS and not joints)
-        ):
+        elif first >= 0 and (word.lower not in CONNECTORS or i - last > 3 or (word.lower in JOINTS and not joints)):
             found.append((first, last))
             first = -1
     return [*found, (first, last)] if first >= 0 else found
