@@ -80,6 +80,7 @@ _NUMBERS = (
 _NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS.replace(' ', '|')})\b")
 
 YES_NO, DATE, NUMBER, PERSON, PLACE, NAME = "yes-no", "date", "number", "person", "place", "name"
+NAMED = (PERSON, PLACE, NAME)  # types whose answers are names
 _TYPES = (
     (YES_NO, r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b"),
     (DATE, r"\bwhen\b|\bwhat date\b|\b(?:what|which) (?:\w+ )?(?:year|date|day|month|century|decade)\b|\bdate of\b|"

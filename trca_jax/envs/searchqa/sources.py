@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from trca_jax.envs.searchqa import generator
+from trca_jax.envs.searchqa.binder import Reading, read_question
 from trca_jax.envs.searchqa.bm25 import Bm25Retriever
 from trca_jax.envs.searchqa.corpus import read_corpus
 from trca_jax.envs.searchqa.http import HttpRetriever
@@ -27,6 +28,12 @@ def passages(source: str) -> tuple[Passage, ...]:
 def names(source: str) -> Names:
     """What the corpus says about names; without a corpus at hand (a server may hold it) nothing is known."""
     return Names.of(passages(source)) if source == GENERATED or _file(source).is_file() else Names()
+
+
+@lru_cache(maxsize=1 << 14)
+def reading(source: str, question: str) -> Reading:
+    """What a question says, with the names of the source's corpus."""
+    return read_question(question, names(source))
 
 
 @cache
