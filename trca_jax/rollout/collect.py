@@ -15,7 +15,6 @@ from itertools import pairwise
 import jax
 import numpy as np
 
-from trca_jax.agents.parse import parse
 from trca_jax.envs.base import Observation, Task
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.config import Qwen2Config
@@ -152,7 +151,7 @@ class Collector:
             text = prompt.next(episode.task.instruction, half.histories[i], seen.text, seen.admissible)
         else:
             text = prompt.first(episode.task.instruction, seen.text, seen.admissible)
-        ids = self._codec.prompt_ids(text)
+        ids = self._codec.prompt_ids(text, first=not episode.steps)
         kept = half.rows[i] if prompt.layout == "append" else []
         if not half.sampler.fits(len(kept), len(ids)):
             if not episode.steps:
@@ -207,7 +206,7 @@ class Collector:
                 step.action, step.action_span = commands[i][tuple(sampled)], (0, n - 1)
             else:
                 answer = self._codec.decode(sampled)
-                parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
+                parsed = self._codec.prompt.read(answer.text)
                 step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
             half.rows[i] = half.rows[i] + sampled
             actions.append(step.action or "")
