@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from trca_jax.envs.base import Task, TaskSet
 from trca_jax.envs.searchqa.binder import FIELDS, Reading, binding
 from trca_jax.envs.searchqa.brief import brief
 from trca_jax.envs.searchqa.facts import FACTS, SearchqaAdapter
+from trca_jax.envs.searchqa.golden import golden_match
 from trca_jax.envs.searchqa.tracker import CONTEXTS
 from trca_jax.rubrics.library import read_library
 from trca_jax.rubrics.schema import Library
@@ -51,6 +52,11 @@ class Searchqa:
 
     def gold(self, task: Task) -> str:
         return task.payload.golden_answers[0]
+
+    def golden(self, task: Task, observations: Sequence[str]) -> tuple[list[list[float]], list[float]]:
+        from trca_jax.envs.searchqa.sources import golden_documents
+
+        return golden_match(observations, golden_documents(self.source, task.payload.supporting_titles))
 
     def tasks(self, split: str, count: int | None = None) -> TaskSet:
         from trca_jax.envs.searchqa.tasks import load_tasks

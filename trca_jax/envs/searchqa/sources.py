@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from trca_jax.envs.searchqa.corpus import read_corpus
 from trca_jax.envs.searchqa.http import HttpRetriever
 from trca_jax.envs.searchqa.names import Names
 from trca_jax.envs.searchqa.retrieval import Passage, Retriever
+from trca_jax.envs.searchqa.texts import VERL_AGENT, Document, shown
 
 GENERATED = generator.NAME
 BM25 = "bm25"
@@ -28,6 +30,20 @@ def passages(source: str) -> tuple[Passage, ...]:
 def names(source: str) -> Names:
     """What the corpus says about names; without a corpus at hand (a server may hold it) nothing is known."""
     return Names.of(passages(source)) if source == GENERATED or _file(source).is_file() else Names()
+
+
+@cache
+def _by_title(source: str) -> dict[str, list[Passage]]:
+    found: dict[str, list[Passage]] = {}
+    for passage in passages(source):
+        found.setdefault(passage.title, []).append(passage)
+    return found
+
+
+def golden_documents(source: str, titles: Sequence[str]) -> list[list[Document]]:
+    """The passages of each title that the corpus has, as agents see them. Raises ValueError as `passages` does."""
+    found = (_by_title(source).get(title) for title in titles)
+    return [[shown(passage, VERL_AGENT) for passage in own] for own in found if own]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -32,17 +32,22 @@ class Document(NamedTuple):
     text: str
 
 
+def shown(passage: Passage, protocol: str) -> Document:
+    """What is shown of a passage: blanks made one, and not more words than the protocol has room for."""
+    return Document(" ".join(passage.title.split()), " ".join(passage.text.split()[: _LONGEST[protocol]]))
+
+
 def information(passages: Sequence[Passage], protocol: str) -> str:
     """The passages in their order; long ones are cut one by one, so that none crowds out another or a tag.
 
     verl-agent: `<information>{"result": "Doc 1: \\"title\\"\\ntext\\n…"}</information>`, everything but ASCII escaped.
     Search-R1: `<information>Doc 1(Title: "title") text⏎…</information>`.
     """
-    shown = [(" ".join(p.title.split()), " ".join(p.text.split()[: _LONGEST[protocol]])) for p in passages]
+    documents = [shown(passage, protocol) for passage in passages]
     if protocol == SEARCH_R1:
-        found = "\n".join(f'Doc {n}(Title: "{title}") {text}' for n, (title, text) in enumerate(shown, 1))
+        found = "\n".join(f'Doc {n}(Title: "{title}") {text}' for n, (title, text) in enumerate(documents, 1))
     else:
-        found = "\n".join(f'Doc {n}: "{title}"\n{text}' for n, (title, text) in enumerate(shown, 1))
+        found = "\n".join(f'Doc {n}: "{title}"\n{text}' for n, (title, text) in enumerate(documents, 1))
         found = json.dumps({"result": found or _NOTHING})
     return f"{_OPEN}{found}{_CLOSE}"
 
