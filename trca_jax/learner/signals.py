@@ -260,9 +260,7 @@ class Signals:
         return self._spread(make, params, episodes, batch.r_env.shape)
 
     def _golden(self, episodes, batch: CreditBatch) -> dict[str, np.ndarray]:
-        told = [
-            self._benchmark.golden(e.task, [] if e.failure else [step.after for step in e.steps]) for e in episodes
-        ]
+        told = [self._benchmark.golden(e.task, [] if e.failure else [step.after for step in e.steps]) for e in episodes]
         documents = max((len(match) for similarity, _ in told for match in similarity), default=0)
         similarity = np.full((*batch.r_env.shape, max(documents, 1)), -1.0, np.float32)
         redundancy = np.zeros(batch.r_env.shape, np.float32)

@@ -33,8 +33,8 @@ class Codec:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def prompt_ids(self, text: str, *, first: bool) -> list[int]:
-        """The tokens of a prompt. first: of an episode. One that begins a row is put into the tokenizer's chat template,
-        if there is one."""
+        """The tokens of a prompt. first: of an episode. One that begins a row is put into the tokenizer's chat
+        template, if there is one."""
         if (first or self.prompt.layout == "stepwise") and self._tokenizer.chat_template:
             message = [{"role": "user", "content": text}]
             return list(self._tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))

@@ -7,8 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
-from trca_jax.envs.searchqa.names import CONNECTORS, JOINTS, LEADERS, Names, Word, bare, capital, key, runs, words_of
+from trca_jax.envs.searchqa.names import (
+    CONNECTORS,
+    JOINTS,
+    LEADERS,
+    Names,
+    Word,
+    bare,
+    capital,
+    key,
+    mentions,
+    runs,
+    words_of,
+)
 
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|‘([^’]+)’(?!\w)|(?<!\w)'([^']+)'(?!\w)")
 _KINDS = (
@@ -32,14 +45,13 @@ _CHOICE = re.compile(
     r"(?:[,:;]|\bbetween\b|\bof\b)\s+(?:the )?(?P<a>[^,:;]*?(?:, [^,:;]*?)?),? (?:or|and) (?P<b>[^:;]+)$"
 )
 _ARE_BOTH = re.compile(
-    rf"^(?:are|were|is|was|do|does|did|have|has)(?: the)?(?: both)?(?: the)?(?: (?:{_KINDS}|directors?|director of)s?)* "
-    r"(?P<a>.+?),? and (?P<b>.+?),? (?:both|all|from|located|of the|born|have|has|share|the same|originat|come|based|"
+    rf"^(?:are|were|is|was|do|does|did|have|has)(?: the)?(?: both)?(?: the)?(?: (?:{_KINDS}|directors?|director of)s?)*"
+    r" (?P<a>.+?),? and (?P<b>.+?),? (?:both|all|from|located|of the|born|have|has|share|the same|originat|come|based|"
     r"in the|a |an |american|fought|directed|published|die|dogs?|types?|species)\b",
     re.IGNORECASE,
 )
-_OWNED = re.compile(
-    r" ?['’]s?(?: [a-z][\w-]*){0,4}$|(?: (?:is|was|were|born|dies?|died|study|studied|graduate|from|work|live|play|played|for|have))+$"
-)
+_VERBS = "is|was|were|born|dies?|died|study|studied|graduate|from|work|live|play|played|for|have"
+_OWNED = re.compile(rf" ?['’]s?(?: [a-z][\w-]*){{0,4}}$|(?: (?:{_VERBS}))+$")
 _WEAK = re.compile(
     r"^(?:\w+(?:ish|ese|ian|ean|ican)|german|french|greek|dutch|roman|swiss|(?:january|february|march|april|may|june|july|"
     r"august|september|october|november|december)\b.*)$"
@@ -49,14 +61,15 @@ _BROAD = frozenset(
 )
 _GENERIC = frozenset(
     (
-        "county river lake street university college school league institute church president king queen island stadium "
-        "city state governor emperor award awards lottery festival staff author captain"
+        "county river lake street university college school league institute church president king queen island "
+        "stadium city state governor emperor award awards lottery festival staff author captain"
     ).split()
 )
 _QUALIFIED = re.compile(r"(.+?) *\(([^()]+)\)$")
 _KIND_WORDS = re.compile(rf"\b(?:{_KINDS})s?\b", re.IGNORECASE)
 _ASKING = frozenset("what which who whom whose when where why how that whether".split())
 _MOST = 10  # entities of a question
+_LONGEST = 1000  # characters of a question that are read
 
 
 def entities(question: str, names: Names) -> tuple[str, ...]:
@@ -68,7 +81,7 @@ def entities(question: str, names: Names) -> tuple[str, ...]:
     >>> entities("Who is the father of Margaret Of Holland, Countess Of Henneberg?", Names())[0]
     'Margaret Of Holland, Countess Of Henneberg'
     """
-    text = " ".join(question.split()).rstrip("? ").strip()
+    text = _plain(question)
     words = words_of(text)
     found: dict[str, str] = {}
 
@@ -83,18 +96,22 @@ def entities(question: str, names: Names) -> tuple[str, ...]:
     add(quoted)
     add(_by_frame(text))
     spans = sorted({*_titles(words, names), *_runs(text, words, names)})
-    whole = [span for span in spans if not any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in spans)]
+    whole = [span for span in spans if not _inside(span, spans)]
     known = [span for span in spans if _key(text, words, span) in names.titles]
-    sure = [span for span in known if not any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in known)]
-    framed = set(found)
+    sure = [span for span in known if not _inside(span, known)]
+    framed = [name for name in found if name in names.titles]
     for span in (*whole, *sure, *spans):
-        inside = any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in sure)
-        part = any(f" {_key(text, words, span)} " in f" {name} " for name in framed if name in names.titles)
-        if not inside and not part:
+        part = any(mentions(name, _key(text, words, span)) for name in framed)
+        if not part and not _inside(span, sure):
             add([text[words[span[0]].start : words[span[1]].stop]])
     if not any(map(capital, words[1:])) or all(name in _BROAD or _WEAK.match(name) for name in found):
         add(_telling(text, words, names))
     return tuple(found.values())[:_MOST]
+
+
+def _inside(span: tuple[int, int], spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether a span is a part of another one."""
+    return any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in spans)
 
 
 def choices(question: str) -> tuple[str, str] | None:
@@ -103,7 +120,7 @@ def choices(question: str) -> tuple[str, str] | None:
     >>> choices("Which film came out earlier, She Shall Have Music or That Devil, Bateese?")
     ('She Shall Have Music', 'That Devil, Bateese')
     """
-    text = " ".join(question.split()).rstrip("? ").strip()
+    text = _plain(question)
     match = _ARE_BOTH.search(text)
     if not match and " or " in text:
         match = _CHOICE.search(text)
@@ -111,6 +128,10 @@ def choices(question: str) -> tuple[str, str] | None:
         return None
     pair = tuple(_trim(match[side]) for side in ("a", "b"))
     return pair if all(pair) else None
+
+
+def _plain(question: str) -> str:
+    return " ".join(question[:_LONGEST].split()).rstrip("? ").strip()
 
 
 def _unqualified(name: str) -> Iterator[str]:
@@ -125,7 +146,7 @@ def _by_frame(text: str) -> Iterator[str]:
     """Names that the question's frame marks off as a whole, whatever small words and commas they hold."""
     pair = choices(text)
     if pair:
-        yield from (name for name in pair if capital(words_of(name)[0]) and not _asks(name))
+        yield from (name for name in pair if any(map(capital, words_of(name)[:1])) and not _asks(name))
         return
     for pattern in (_TAIL, _OF_KIND):
         for match in pattern.finditer(text):
@@ -167,7 +188,7 @@ def _runs(text: str, words: list[Word], names: Names) -> Iterator[tuple[int, int
     for joints in (False, True):
         found = runs(text, words, large, joints)
         yield from found
-        for (a, b), (c, d) in zip(found, found[1:], strict=False):  # over a comma: "X, Earl of Y"
+        for (a, b), (c, d) in pairwise(found):  # over a comma: "X, Earl of Y"
             if c == b + 1 and "," in text[words[b].stop : words[c].start]:
                 yield a, d
 

@@ -33,8 +33,12 @@ FACTS = (
     Fact("typed", "symbols", "The same, in a sentence with a text of the answer's type.", width=16),
     Fact("beside", "number", "New names in a sentence about an entity or a followed name."),
     Fact("retrievals", "number", "Searches carried out before the action."),
-    Fact("supported", "flag", "The answer stands in a document; for a choice, it is one of the two; yes and no: unknown."),
-    Fact("witnessed", "flag", "It stands in a sentence with a word for a relation asked for, where relations are known."),
+    Fact(
+        "supported", "flag", "The answer stands in a document; for a choice, it is one of the two; yes and no: unknown."
+    ),
+    Fact(
+        "witnessed", "flag", "It stands in a sentence with a word for a relation asked for, where relations are known."
+    ),
     Fact("echoed", "flag", "The answer is a name from the question, which does not ask for a choice."),
     Fact("misfit", "flag", "The answer is certainly not of the type asked for."),
 )

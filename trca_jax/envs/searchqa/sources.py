@@ -61,7 +61,9 @@ def retriever(source: str, engine: str) -> Retriever:
     if engine == BM25:
         return Bm25Retriever(passages(source))
     if "://" not in engine:
-        raise ValueError(f"retriever {engine!r} is unknown; expected {BM25!r}, or addresses such as http://localhost:8000")
+        raise ValueError(
+            f"retriever {engine!r} is unknown; expected {BM25!r}, or addresses such as http://localhost:8000"
+        )
     servers = HttpRetriever(tuple(part.strip() for part in engine.split(",")))
     servers.check()
     return servers
