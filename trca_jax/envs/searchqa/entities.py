@@ -259,7 +259,9 @@ _FRAME = frozenset(
         "much many long old tall far come came comes called known play plays played start started end make made get go "
         "goes say said take took give year name time last located live lived born die died want mean part kind type "
         "someone people person been being be won win wins write wrote written sang sings sing he's what's who's when's "
-        "where's"
+        "where's first best new next begin begins began occur occurs used use uses found discovered become became "
+        "captured built change changed develop discover happen happens happened following released chosen "
+        "official officially main common difference types number amount problem purpose didn't don't doesn't"
     ).split()
 )
 

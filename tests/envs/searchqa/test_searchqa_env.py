@@ -1,0 +1,6 @@
+"""The environment: both protocols, what ends an episode, what it earns, and a search engine that fails."""
+
+import pickle
+
+import pytest
+from retrieval_servers import *  # noqa: F403
