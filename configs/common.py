@@ -99,6 +99,7 @@ def get_config() -> ConfigDict:
     c.checkpoint = ConfigDict()
     c.checkpoint.every = 10
     c.checkpoint.keep = 2
+    c.checkpoint.rollouts = 10  # iterations; their rollouts, and those of the last, are kept for report.py. 0: none
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is
