@@ -8,7 +8,7 @@ from boxes import COMMANDS, task
 from fake_world import World
 
 from trca_jax.rollout.episode import Episode, Step
-from trca_jax.rollout.judge import credit_batch
+from trca_jax.rollout.judge import credit_batch, fired_categories, transitions
 from trca_jax.rubrics.language import Judge
 
 ROOM = "you see box 1 box 2 box 3 ."
@@ -58,6 +58,26 @@ def test_the_arrays_of_four_episodes(played, judge):
     assert batch.outcome.tolist() == [1, 0, 1, 1] and batch.group.tolist() == [0, 0, 1, 0]
     assert batch.r_env.tolist() == [[0, 1, 0], [-0.5, 0, 0], [0, 0, 0], [0, 0, 0]]
     assert batch.valid.tolist() == [[1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 0]]
+
+
+def test_facts_and_what_was_known_around_them(played):
+    facts, known = transitions(played[1], World())
+    assert [f["opened"] for f in facts] == ["nothing", "nothing", "blue"]
+    assert [f["accepted"] for f in facts] == [True, None, True]
+    assert [k["opened"] for k in known] == [(), (), (), ("blue",)]
+    assert transitions(played[3], World()) == ([], [])
+
+
+def test_where_each_category_fired(played, judge):
+    batch = credit_batch(played, World(), judge, max_steps=3)
+    evidence, invalidity, execution = fired_categories(batch)
+    assert evidence.tolist() == [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0]]
+    assert invalidity.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    assert execution.tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    everything = dataclasses.replace(batch, judgement=np.ones_like(batch.judgement))
+    assert [int(where.sum()) for where in fired_categories(everything)] == [8, 8, 8]
+    unbound = dataclasses.replace(everything, item_mask=batch.item_mask & (np.array(batch.item_category) == 2))
+    assert [int(where.sum()) for where in fired_categories(unbound)] == [0, 0, 8]
 
 
 def loop_contexts(episodes, states):

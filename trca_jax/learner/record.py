@@ -18,6 +18,7 @@ _FREE = (
     "workdir",
     "checkpoint",
     "eval",
+    "chat",
     "env.workers",
     "env.deadline_s",
     "env.patience_s",
@@ -28,8 +29,13 @@ _FREE = (
 
 def write_json(path: Path, content: Mapping) -> None:
     """Writes a JSON file atomically."""
+    write_text(path, json.dumps(content, indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file atomically."""
     part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(content, indent=2) + "\n")
+    part.write_text(text, encoding="utf-8")
     os.replace(part, path)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from trca_jax.credit.types import CreditBatch
-from trca_jax.envs.base import Adapter, Benchmark
+from trca_jax.credit.types import EVIDENCE, EXECUTION, INVALIDITY, CreditBatch
+from trca_jax.envs.base import Benchmark
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.similarity import similar_groups
 from trca_jax.rubrics.language import Judge
@@ -33,21 +34,16 @@ def credit_batch(
     if max(length, default=0) > T:
         raise ValueError(f"episode {length.argmax()} has {length.max()} steps, max_steps is {T}; raise it")
     facts, paths = [], []
-
-    def fields(adapter: Adapter) -> tuple:
-        known = adapter.context()
-        return tuple(known[name] for name in benchmark.library.context)
-
     for r, episode in enumerate(episodes):
-        adapter = benchmark.adapter(episode.task, episode.first_observation)
-        facts.append([])
-        paths.append([])
+        told, known = transitions(episode, benchmark)
+        facts.append(told)
+        if context == "fields":
+            states = [tuple(fields[name] for name in benchmark.library.context) for fields in known]
+        else:
+            states = [*(step.before for step in episode.steps), episode.steps[-1].after] if told else []
+        paths.append([(episode.group, state) for state in states])
         for t, step in enumerate(episode.steps[: length[r]]):
-            paths[r].append((episode.group, fields(adapter) if context == "fields" else step.before))
-            facts[r].append(adapter.transition(step.action, step.after, step.admissible))
             r_env[r, t], valid[r, t] = step.reward, step.action is not None
-        if length[r]:
-            paths[r].append((episode.group, fields(adapter) if context == "fields" else episode.steps[-1].after))
     if context == "observation" and similarity:
         paths = _similar_paths(paths, similarity)
     here, following = context_ids(paths, T)
@@ -66,6 +62,26 @@ def credit_batch(
         next_context=following,
         valid=valid,
     )
+
+
+def transitions(episode: Episode, benchmark: Benchmark) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Hashable]]]:
+    """The facts of every transition, and what was known before each action and at the end (one more); none of an
+    episode that failed."""
+    adapter = benchmark.adapter(episode.task, episode.first_observation)
+    facts: list[Mapping[str, Any]] = []
+    known: list[Mapping[str, Hashable]] = []
+    for step in () if episode.failure else episode.steps:
+        known.append(adapter.context())
+        facts.append(adapter.transition(step.action, step.after, step.admissible))
+    return facts, [*known, adapter.context()] if facts else []
+
+
+def fired_categories(batch: CreditBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where any bound Evidence, Invalidity and Execution item fired, each bool [R, T]; False after the end."""
+    real = np.arange(batch.judgement.shape[1]) < batch.length[:, None]
+    fired = (batch.judgement * batch.item_mask[:, None] * real[..., None]).astype(bool)
+    categories = (EVIDENCE, INVALIDITY, EXECUTION)
+    return tuple((fired & (batch.item_category == category)[:, None]).any(axis=2) for category in categories)
 
 
 def _similar_paths(paths: Sequence[Sequence[tuple[int, str]]], threshold: float) -> list[list[Hashable]]:

@@ -27,9 +27,7 @@ class World:
 
     def __init__(self, env, slots: int):
         self.env = env
-        self.benchmark = make_benchmark(
-            env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed, **env.options
-        )
+        self.benchmark = benchmark_of(env)
         self.judge = Judge(self.benchmark.library)
         self.pool = EnvPool(self.benchmark.make_env, slots=slots, workers=env.workers, deadline_s=env.deadline_s)
 
@@ -56,6 +54,11 @@ class World:
             temperature=temperature, buckets=Buckets(**{name: tuple(sizes) for name, sizes in agent.buckets.items()}),
             patience_s=self.env.patience_s,
         )  # fmt: skip
+
+
+def benchmark_of(env) -> Benchmark:
+    """The benchmark of the config's env section, without environments."""
+    return make_benchmark(env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed, **env.options)
 
 
 def make_codec(agent, tokenizer: PreTrainedTokenizerBase, benchmark: Benchmark) -> Codec:

@@ -7,6 +7,7 @@ SUB_PAGES = ("description", "features", "reviews")
 BACK, PREVIOUS, NEXT, BUY = "back to search", "< prev", "next >", "buy now"
 SEPARATOR = " [SEP] "  # between the parts of a page
 BUTTONS = (BACK, PREVIOUS, NEXT, *SUB_PAGES, BUY)
+ACTIONS = ("search[{words}]", *(f"click[{button}]" for button in BUTTONS), "click[{product or option}]")
 
 
 def parse_action(action: str) -> tuple[str, str]:
