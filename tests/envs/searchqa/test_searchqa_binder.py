@@ -17,7 +17,7 @@ from trca_jax.envs.searchqa.retrieval import Passage
 
 TOWN = Names.of(
     [Passage(str(n), title, text, 0.0) for n, (title, text) in enumerate(
-        [("Palace of Wind (novel)", "In the novel, Ada Moss and Wim of Tarnland meet, and Ada Moss leaves for Tarnland."),
+        [("Palace of Wind (novel)", "In it, Ada Moss and Wim of Tarnland meet, and Ada Moss leaves for Tarnland."),
          ("First", "He came to the first town, and the first man, of the first function."),
          ("Up, Down", "See how Ada Moss and Tarnland were, in Tarnland and the first river.")] * 2)]
 )  # fmt: skip
