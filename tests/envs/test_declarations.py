@@ -10,7 +10,7 @@ from trca_jax.rollout.judge import transitions
 from trca_jax.rollout.probe import probe
 from trca_jax.rubrics.generate import check_on_sample, read_reply, render
 
-BENCHMARKS = {"alfworld": {}, "webshop": {"queries": "offered"}}
+BENCHMARKS = {"alfworld": {}, "webshop": {"queries": "offered"}, "searchqa": {"queries": "offered"}}
 
 
 @pytest.fixture(scope="module", params=BENCHMARKS)
