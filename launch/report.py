@@ -29,7 +29,7 @@ from trca_jax.learner.metrics import read_metrics
 from trca_jax.learner.record import read_run, write_text
 from trca_jax.learner.rollouts import judged, recredited
 from trca_jax.rollout.store import read_episodes, read_signals
-from trca_jax.rollout.world import benchmark_of
+from trca_jax.rollout.world import benchmark_of, library_of
 from trca_jax.rubrics.language import Judge
 
 BUDGET = 4_000_000  # bytes of episodes
@@ -48,7 +48,7 @@ def main() -> int:
     train = [m for m in metrics if m["kind"] == "train"]
     held_out = evaluations(folder)
     benchmark = benchmark_of(config.env)
-    judge = Judge(benchmark.library)
+    judge = Judge(library_of(config.env, benchmark))
     files = played(folder, config, benchmark, judge)
     if not (train or held_out or files):
         raise ValueError(f"{folder} has no metrics and no episodes yet; let it finish an iteration or an evaluation")
@@ -56,7 +56,7 @@ def main() -> int:
     out = folder / "report.html"
     title = f"{config.env.name} · {config.method}"
     write_text(out, page(title, facts(folder, config, record), notes(record, benchmark, files, data), train, held_out,
-                         items(benchmark, judge, train), data))  # fmt: skip
+                         items(judge, train), data))  # fmt: skip
     shown = sum(len(group["rollouts"]) for file in data["files"] for group in file["groups"])
     console.print(f"report {out}: {out.stat().st_size / 1e6:.1f} MB, {shown} of {sum(len(f.episodes) for f in files)} "
                   "episodes")  # fmt: skip
@@ -88,9 +88,9 @@ def played(folder: Path, config: ConfigDict, benchmark: Benchmark, judge: Judge)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} does not fit this run ({error}); delete it or make the run again") from None
         what = {"rollouts": "training", "evaluation": "held out"}.get(kind, kind.replace("-", " ", 1))
-        label = f"{what}, after {iteration:,} iterations" if iteration else f"{what}, start"
-        fields = METHODS[config.method].context == "fields"
-        files.append(Played(path.stem, label, episodes, batch, credit, fields))
+        count = f"after {iteration:,} iteration{'s' * (iteration > 1)}" if iteration else "start"
+        fields = judge.library.context if METHODS[config.method].context == "fields" else ()
+        files.append(Played(path.stem, f"{what}, {count}", episodes, batch, credit, fields))
     return files
 
 
@@ -121,9 +121,9 @@ def notes(
     return found
 
 
-def items(benchmark: Benchmark, judge: Judge, train: Sequence[Mapping[str, Any]]) -> list[Item]:
+def items(judge: Judge, train: Sequence[Mapping[str, Any]]) -> list[Item]:
     """The items as the judge numbers them."""
-    operators = {operator.name: operator for operator in benchmark.library.operators}
+    operators = {operator.name: operator for operator in judge.library.operators}
     found = []
     for name in judge.items:
         operator = operators[name.partition("[")[0]]

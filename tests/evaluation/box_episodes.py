@@ -37,4 +37,6 @@ def wait(times=1, **more):
 def played(episodes, key="rollouts-0", max_steps=4, method="trca"):
     """A file of judged and credited episodes. method: None leaves the credit out."""
     batch = credit_batch(episodes, World(), JUDGE, max_steps=max_steps)
-    return Played(key, f"file {key}", episodes, batch, method and jax.device_get(credit.make(method)(batch)), True)
+    return Played(
+        key, f"file {key}", episodes, batch, method and jax.device_get(credit.make(method)(batch)), ("opened",)
+    )

@@ -21,14 +21,15 @@ LONGEST = 2000  # characters of one text; the rest of a longer one is counted an
 @dataclass(frozen=True)
 class Played:
     """One file of judged episodes. key: its name, part of the page's addresses. label: what it is. batch: their
-    CreditBatch. credit: their Credit, None where it cannot be known. fields: whether its contexts are the rubric's."""
+    CreditBatch. credit: their Credit, None where it cannot be known. fields: those that its contexts are made of, none
+    where an observation is one."""
 
     key: str
     label: str
     episodes: Sequence[Episode]
     batch: Any
     credit: Any
-    fields: bool
+    fields: Sequence[str]
 
     def groups(self) -> dict[int, list[int]]:
         """The rollouts of each group."""
@@ -122,10 +123,9 @@ def _group(file: Played, number: int, benchmark: Benchmark, texts: Texts) -> dic
 def _rollout(file: Played, r: int, benchmark: Benchmark, texts: Texts) -> dict[str, Any]:
     episode, batch, credit = file.episodes[r], file.batch, file.credit
     known = transitions(episode, benchmark)[1] if file.fields else []
-    names = benchmark.library.context
     steps = []
     for t, step in enumerate(episode.steps[: batch.length[r]]):
-        context = " · ".join(f"{name} {_plain(known[t][name])}" for name in names) if known else None
+        context = " · ".join(f"{name} {_plain(known[t][name])}" for name in file.fields) if known else None
         said = thought(step.answer) if step.action is not None else step.answer
         fired = (batch.judgement[r, t] * batch.item_mask[r]).nonzero()[0].tolist()
         places = [texts.add(text) for text in (step.action, step.after, said or None)]

@@ -16,11 +16,11 @@ from trca_jax.envs.base import Benchmark
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.judge import credit_batch
 from trca_jax.rollout.store import write_episodes
-from trca_jax.rubrics.language import Judge
 
 
-def judged(config: ConfigDict, benchmark: Benchmark, judge: Judge, episodes: Sequence[Episode]) -> CreditBatch:
-    """The batch of config.method, without signals. Raises as `credit_batch` does."""
+def judged(config: ConfigDict, benchmark: Benchmark, judge, episodes: Sequence[Episode]) -> CreditBatch:
+    """The batch of config.method, without signals. judge: of the benchmark's library, or of a part of it. Raises as
+    `credit_batch` does."""
     return credit_batch(
         episodes, benchmark, judge, max_steps=config.env.max_steps, context=METHODS[config.method].context,
         similarity=config.credit[config.method].get("similarity", 0.0),
