@@ -43,6 +43,7 @@ class Player:
     def line(self, prompt: str) -> str:
         """Raises EOFError at the end of the input."""
         if self._terminal:
+            print()
             return input(prompt).strip()
         if not (line := sys.stdin.readline()):
             raise EOFError
@@ -79,8 +80,9 @@ def main() -> int:
         try:
             play(world, episode, keep, f"split {tasks.split} of {tasks.source}")
         except EOFError:
-            pass
+            console.print()
         except KeyboardInterrupt:
+            console.print()
             code = 130
         if episode.failure:
             raise ValueError(f"the episode broke off, and is credited with nothing: {view.plain(episode.failure)}")
@@ -114,7 +116,7 @@ def play(world: World, episode: Episode, keep: Bookkeeper, place: str) -> None:
         console.print(view.commands(_listed(seen.admissible), console.width))
     while going and not episode.truncated:
         t = len(episode.steps) + 1
-        answer = player.answer(f"\n{t}/{steps} › ", _listed(seen.admissible), ledger)
+        answer = player.answer(f"{t}/{steps} › ", _listed(seen.admissible), ledger)
         action = parse(f"{answer}{CLOSE}", opened=True).action
         before = seen
         world.pool.step([0], [action or ""])

@@ -139,7 +139,7 @@ def closing(episode: Episode, ledger: Ledger) -> RenderableType:
     missing = [plain(i.name) for i in ledger.items if i.weight > 0 and i.name not in ledger.covered]
     return Group(
         Rule(Text(_outcome(episode), "bold green" if episode.won else "bold"), style="dim"),
-        table,
+        table if ledger.entries else Text("no action, no credit", "dim"),
         Text(f"never fired: {', '.join(missing) or 'nothing, every Evidence and Execution item did'}"),
         Text("return: of a step on; that of all is the first step's. An advantage compares the rollouts of a group in "
              "the same context, so one episode has rewards and returns only.", "dim"),

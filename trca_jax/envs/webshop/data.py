@@ -51,6 +51,14 @@ def load_products(source: str) -> tuple[Product, ...]:
     return with_nouns(products)
 
 
+def holds_catalogue(source: str) -> bool:
+    """Whether a catalogue lies there, be it complete or not; False for "generated"."""
+    try:
+        return source != GENERATED and bool(_items_file(source))
+    except ValueError:
+        return False
+
+
 def _items_file(source: str) -> Path:
     path = Path(os.path.expanduser(source))
     if path.is_file():
