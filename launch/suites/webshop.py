@@ -22,8 +22,8 @@ _STEPS = 15
 def webshop(source: str, quick: bool) -> list[Row]:
     """Rows of the generated catalogue, and of `source` if it holds another one (then named webshop_data_...).
 
-    step_ms: mean over random walks from the search page, page and commands included; each walk has a task of its own, so
-    most searches are new. ready_s: from the start of a fresh process to the first observation. 128_episodes_mb:
+    step_ms: mean over random walks from the search page, page and commands included; each walk has a task of its own,
+    so most searches are new. ready_s: from the start of a fresh process to the first observation. 128_episodes_mb:
     resident memory, beyond the bare interpreter's, of a process that has played 15 steps of 128 episodes: catalogue,
     index, packages and all. Seconds are CPU time. Raises ValueError if a process fails.
     """
