@@ -31,6 +31,8 @@ def get_config() -> ConfigDict:
     c.env.games = 0  # training games; 0: all there are
     c.env.seed = 0  # of the choice of games
     c.env.options = ConfigDict()  # the benchmark's own settings
+    # Of its rubric: other fields of the decision context (none: those of rubric.toml), and operators that do not count.
+    c.env.rubric = ConfigDict({"context": (), "without": ()})
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
@@ -38,16 +40,22 @@ def get_config() -> ConfigDict:
     c.env.patience_s = 5.0  # that a batch waits for its environments before it plays on without the late ones
 
     c.agent = ConfigDict()
-    c.agent.model = ""  # a shipped asset, or a Hugging Face folder
+    c.agent.model = ""  # a shipped asset, a Hugging Face folder, or the endpoint's name of a model
+    c.agent.endpoint = ""  # of an OpenAI-compatible server, for evaluate.py: https://host/v1; its key: TRCA_API_KEY
     c.agent.dtype = "float32"
     c.agent.remat = "none"  # or dots, layer: compute more of a layer again in the backward pass, and keep less
-    c.agent.prompt = "word"
+    c.agent.prompt = "word"  # or instruct, react
     c.agent.max_new = 8
     c.agent.decode = "admissible"  # or free
     # Padded sizes, and by what the batch may be divided as its episodes end.
     c.agent.buckets = ConfigDict(
         {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (96, 192), "batch": (1, 2, 4)}
     )
+
+    c.chat = ConfigDict()  # with an endpoint
+    c.chat.concurrency = 8  # requests at once
+    c.chat.timeout_s = 120.0  # of one answer, before it is asked for again
+    c.chat.prices = (0.0, 0.0)  # dollars for a million tokens of prompts and of answers; 0: unknown
 
     c.ppo = ConfigDict()
     c.ppo.lr = 4e-4
@@ -82,6 +90,7 @@ def get_config() -> ConfigDict:
     c.eval.split = "valid_unseen"
     c.eval.games = 0  # 0: all there are
     c.eval.repeats = 1
+    c.eval.trials = 1  # above 1: Reflexion, failed tasks are tried again with what was noted about the failures
     c.eval.every = 0  # iterations; 0: only before and after
     c.eval.temperature = placeholder(float)  # 0: the likeliest token; unset: as in training, nothing is compiled twice
     c.eval.top_p = 1.0  # 1: all tokens
@@ -90,17 +99,17 @@ def get_config() -> ConfigDict:
     c.checkpoint = ConfigDict()
     c.checkpoint.every = 10
     c.checkpoint.keep = 2
+    c.checkpoint.rollouts = 10  # iterations; their rollouts, and those of the last, are kept for report.py. 0: none
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is
-    # One phase after another: part of the steps, share of moves that follow the scripted searcher (the rest wander),
-    # demonstrations, rows of a step, peak rate. The middle ones teach what a good move is, the last one how rarely it
-    # is made.
+    # One phase after another: part of the steps, share of moves that follow the scripted player (the rest wander),
+    # demonstrations played, those learnt from (all or won), rows of a step, peak rate, weight of observations in the
+    # loss. The middle ones teach what a good move is, the last one how rarely it is made.
     c.warmstart.phases = (
-        (0.45, 0.25, 9600, 32, 3e-3),
-        (0.255, 0.6, 9600, 32, 3e-3),
-        (0.255, 0.9, 12800, 64, 3e-3),
-        (0.04, 0.36, 2048, 32, 1.5e-3),
+        (0.45, 0.25, 9600, "all", 32, 3e-3, 0.4),
+        (0.255, 0.6, 9600, "all", 32, 3e-3, 0.4),
+        (0.255, 0.9, 12800, "all", 64, 3e-3, 0.4),
+        (0.04, 0.36, 2048, "all", 32, 1.5e-3, 0.4),
     )
-    c.warmstart.observation_weight = 0.4
     return c

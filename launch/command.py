@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import jax
@@ -15,7 +15,9 @@ from absl import flags
 from ml_collections import ConfigDict, config_flags
 from rich.console import Console
 
+from configs import common
 from trca_jax import credit
+from trca_jax.agents.chat import Chat
 from trca_jax.agents.prompts import PROMPTS
 from trca_jax.learner.loop import ppo_settings
 from trca_jax.policy.config import REMAT
@@ -25,7 +27,10 @@ from trca_jax.rollout.processes import leads
 console = Console(highlight=False)
 # Flags that several commands have; a name can be defined once only.
 RUN = flags.DEFINE_string("run", None, "Folder of a run.")
-OUT = flags.DEFINE_string("out", None, "Folder that receives the model.")
+ENDPOINT = flags.DEFINE_string("endpoint", None, "OpenAI-compatible address; its key stands in TRCA_API_KEY.")
+MODEL = flags.DEFINE_string("model", None, "Name of the endpoint's model.")
+SPLIT = flags.DEFINE_string("split", None, "Another split of the tasks than the command takes by itself.")
+OUT = flags.DEFINE_string("out", None, "Folder that receives what is written.")
 
 
 def run(main: Callable[[], int]) -> None:
@@ -77,9 +82,32 @@ def read_config(default: str = "configs/alfworld.py") -> ConfigDict:
     return holder.value
 
 
+def recorded_config(record: Mapping, folder: Path) -> ConfigDict:
+    """The config in a run's record. Raises ValueError if an older version wrote it that lacks a field of today."""
+    config = ConfigDict(record["config"])
+    if missing := sorted(_names(common.get_config()) - _names(config)):
+        raise ValueError(
+            f"{folder} was written by an older version: its config has no field {missing[0]!r} ({len(missing)} are "
+            "missing); read it with the version that made it, or make the run again"
+        )
+    return config
+
+
+def _names(c: ConfigDict, prefix: str = "") -> set[str]:
+    parts = [_names(value, f"{prefix}{name}.") for name, value in c.items() if isinstance(value, ConfigDict)]
+    return {f"{prefix}{name}" for name in c}.union(*parts)
+
+
 def computed(c: ConfigDict) -> dict:
     """How the config wants the policy to be computed: what `load_policy` cannot read in the model's files."""
     return {"dtype": c.agent.dtype, "remat": c.agent.remat, "rules": ShardingRules(replicate=not c.strict_mesh)}
+
+
+def read_chat(cache: Path | None = None) -> Chat | None:
+    """The model that --endpoint and --model name, None without them. Raises ValueError for one without the other."""
+    if bool(ENDPOINT.value) != bool(MODEL.value):
+        raise ValueError("--endpoint and --model go together: the address, and the name of a model there")
+    return Chat(ENDPOINT.value, MODEL.value, cache=cache) if ENDPOINT.value else None
 
 
 def start_processes(c: ConfigDict) -> None:
@@ -114,12 +142,19 @@ def check_config(c: ConfigDict) -> None:
     lowest = {
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
         "agent.max_new": 1, "ppo.max_skipped": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1,
-        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.every": 0, "checkpoint.every": 1,
-        "checkpoint.keep": 1, "warmstart.steps": 0, "seed": 0,
+        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.trials": 1, "eval.every": 0, "checkpoint.every": 1,
+        "checkpoint.keep": 1, "checkpoint.rollouts": 0, "warmstart.steps": 0, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
         if (value := _field(c, name)) < low:
             raise ValueError(f"config.{name} = {value} must be at least {low}")
+    free = c.agent.decode == "free" and c.agent.prompt != "word"
+    for name, asked in (("agent.endpoint", c.agent.endpoint), ("eval.trials", c.eval.trials > 1)):
+        if asked and not free:
+            raise ValueError(
+                f"config.{name} = {_field(c, name)!r} needs answers in sentences: take a published preset, such as "
+                "--config=configs/alfworld.py:qwen2.5-1.5b, with agent.prompt=instruct or react and agent.decode=free"
+            )
     if c.warmstart.steps and c.distributed:
         raise ValueError("config.warmstart.steps is set: a warm start is made in one process; use launch/warmstart.py")
     if c.seed >= 2**32:

@@ -78,11 +78,12 @@ def make_start(config: ConfigDict, world: World, tasks: TaskSet, out: Path, say:
     codec = make_codec(config.agent, tokenizer, world.benchmark)
     size = tiny(len(tokenizer))
     params, won = init_params(size, jax.random.key(config.seed)), []
-    for phase, (part, share, count, rows, lr) in enumerate(w.phases):
+    for phase, (part, share, count, kept, rows, lr, weight) in enumerate(w.phases):
         episodes = _play(config, world, tasks, codec, share, count, seed=config.seed + phase * 1_000_000)
         won.append(sum(episode.won for episode in episodes) / len(episodes))
-        say(f"{len(episodes)} demonstrations, {won[-1]:.1%} of them successful")
-        settings = WarmstartSettings(max(round(part * w.steps), 1), rows, lr, w.observation_weight)
+        say(f"{len(episodes)} demonstrations, {won[-1]:.1%} of them successful; {kept} are learnt from")
+        episodes = [episode for episode in episodes if episode.won or kept == "all"]
+        settings = WarmstartSettings(max(round(part * w.steps), 1), rows, lr, weight)
         params = warm_start(
             size, params, batches(episodes, rows, config.env.max_steps, config.seed), settings,
             lambda i, action, loss: say(f"phase {phase} step {i}: action loss {action:.3f}, loss {loss:.3f}"),  # noqa: B023

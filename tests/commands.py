@@ -24,6 +24,7 @@ from trca_jax.policy.tokenizer import word_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 _VERBS = "go to open close take put move use clean heat cool examine look inventory from with in on help task scene see"
+_FLAGS = frozenset("run split repeats out dtype reply endpoint model jobs budgets goal picture".split())
 SMALL = {
     "tasks": 2, "group_size": 2, "iterations": 3, "env.games": 2, "env.max_steps": 5, "eval.games": 2,
     "env.task_types": ("pick_and_place_simple", "pick_clean_then_place_in_recep"), "checkpoint.every": 1,
@@ -83,7 +84,7 @@ class Commands:
         for name in list(flags.FLAGS):
             if name.split(".")[0] == "config":
                 delattr(flags.FLAGS, name)
-            elif name in ("run", "split", "repeats", "out", "dtype"):
+            elif name in _FLAGS:
                 flags.FLAGS[name].unparse()
         flags.FLAGS.unparse_flags()
         with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:

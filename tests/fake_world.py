@@ -7,9 +7,10 @@ from boxes import COLOURS, COMMANDS, Boxes
 from tiny import TINY, random_params
 
 from trca_jax.agents.parse import parse
+from trca_jax.envs.base import Example
 from trca_jax.policy.tokenizer import word_tokenizer
 from trca_jax.rubrics.library import parse_library
-from trca_jax.rubrics.schema import BindingField, Fact
+from trca_jax.rubrics.schema import BindingField, Declaration, Fact
 
 RUBRIC = """
 benchmark = "boxes"
@@ -36,16 +37,17 @@ doc = "The box of the right colour is opened."
 [context]
 fields = ["opened"]
 """
-LIBRARY = parse_library(
-    RUBRIC,
-    [
+DECLARATION = Declaration(
+    (
         Fact("parsed", "flag", "an action was found"),
         Fact("accepted", "flag", "the world obeyed"),
         Fact("opened", "symbol", "colour seen for the first time, or 'nothing'"),
-    ],
-    [BindingField("goal", "symbol", "the colour asked for")],
-    ["opened"],
+    ),
+    (BindingField("goal", "symbol", "the colour asked for"),),
+    ("opened",),
+    ("open {number}", "wait", "help"),
 )
+LIBRARY = parse_library(RUBRIC, DECLARATION.facts, DECLARATION.fields, DECLARATION.contexts)
 
 
 class Adapter:
@@ -71,6 +73,8 @@ class Adapter:
 
 class World:
     name, library, offers, role = "boxes", LIBRARY, frozenset({"gold answers"}), "You open boxes."
+    declaration = DECLARATION
+    example = Example("open the blue box", (("you see box 1 box 2 .", "Box 2 may be blue.", "open 2"),))
     brief = staticmethod(str.lower)
 
     def __init__(self):
@@ -89,11 +93,27 @@ class World:
         self.adapters.append(Adapter())
         return self.adapters[-1]
 
+    def demonstrator(self, adapter, rng, share):
+        return Player(rng, share)
+
+
+class Player:
+    """Opens the boxes one after another with probability `share`, and waits otherwise."""
+
+    def __init__(self, rng, share):
+        self.rng, self.share, self.number = rng, share, 0
+
+    def act(self, admissible):
+        if self.rng.random() >= self.share:
+            return "wait"
+        self.number = self.number % 3 + 1
+        return f"open {self.number}"
+
 
 class ShortPrompt:
     """A stepwise prompt of few words that ends inside the tag; it shows the last step."""
 
-    layout, opened, stops = "stepwise", True, ("</action>",)
+    layout, opened, messages, stops = "stepwise", True, False, ("</action>",)
 
     def first(self, instruction, observation, admissible):
         return f"task {instruction} scene {observation} <action>"

@@ -22,6 +22,19 @@ def test_an_unknown_name_lists_those_that_exist():
         make_benchmark("alfwrld")
 
 
+def test_any_class_that_can_be_imported_is_a_benchmark():
+    assert make_benchmark("trca_jax.envs.alfworld:Alfworld", seed=3) == Alfworld(seed=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("nowhere.at_all:World", "nowhere"), ("trca_jax.envs.alfworld:World", "'World'"), (":World", "Empty module")],
+)
+def test_what_cannot_be_imported_is_told(name, says):
+    with pytest.raises(ValueError, match=f"benchmark '{name}' cannot be imported .*{says}.*PYTHONPATH"):
+        make_benchmark(name)
+
+
 @pytest.mark.parametrize("name", ["alfworld", "searchqa", "webshop"])
 def test_naming_a_benchmark_loads_neither_its_engine_nor_jax(name):
     heavy = {"jax", "textworld", "alfworld", "fast_downward", "torch", "rapidfuzz", "spacy"}

@@ -5,6 +5,7 @@ import json
 import shutil
 import zlib
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,8 +77,8 @@ def test_another_split_or_count_gets_a_file_of_its_own(commands, finished):
     with redirect_stdout(io.StringIO()) as out:
         assert commands.call(evaluate.main, f"--run={folder}", "--split=valid_seen", "--repeats=1") == 0
     after = files(folder)
-    new = after.pop(next(path for path in after if path.name == "evaluation-valid_seen-1-1.json"))
-    assert after == before
+    new, played = (after.pop(Path(f"evaluation-valid_seen-1-1.{kind}")) for kind in ("json", "npz"))
+    assert after == before and played
     record = json.loads(new)
     assert record["split"] == "valid_seen" and record["episodes"] == 6 and "split valid_seen" in out.getvalue()
 
@@ -104,3 +105,12 @@ def test_other_weights_than_the_run_began_with_are_refused(commands, finished, t
     assert commands.call(evaluate.main, f"--run={folder}") == 2
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("error: ") and "put back the model" in line and str(folder) in line
+
+
+def test_a_run_of_an_older_version_is_refused(commands, finished, tmp_path, capfd):
+    record = json.loads((finished[0] / "run.json").read_text())
+    del record["config"]["env"]["options"], record["config"]["eval"]
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    assert commands.call(evaluate.main, f"--run={tmp_path}") == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert f"{tmp_path} was written by an older version: its config has no field 'env.options' (" in line

@@ -9,10 +9,13 @@ from configs import common
 from launch.evaluation import Evaluator
 from trca_jax.envs.base import Task, TaskSet
 from trca_jax.policy.decoding import Decoding
+from trca_jax.rollout.episode import Episode
+from trca_jax.rollout.store import read_episodes
 
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module:DeprecationWarning")  # of ml_collections
-TASKS = TaskSet((Task("a", "made up", "", "", None),), "nowhere", "valid_unseen", "0")
-WORLD = SimpleNamespace(tasks=lambda *_: TASKS, pool=SimpleNamespace(slots=1))
+TASKS = TaskSet(tuple(Task(name, "made up", f"do {name}", "", None) for name in "ab"), "nowhere", "valid_unseen", "0")
+WORLD = SimpleNamespace(tasks=lambda *_: TASKS, pool=SimpleNamespace(slots=3))
+DISPLAY = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
 
 
 def evaluated(folder, **settings):
@@ -23,10 +26,9 @@ def evaluated(folder, **settings):
 
     def collector(params, tasks, groups, key, on_turn, *, first, decoding):
         told.append(decoding)
-        return [SimpleNamespace(won=True, score=1.0, steps=[], failure=None)]
+        return [Episode(task, group, "append", won=True) for task, group in zip(tasks, groups, strict=True)]
 
-    display = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
-    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, display)
+    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, DISPLAY)
     assert json.loads((folder / "evaluation-0.json").read_text())["top_p"] == record["top_p"]
     return told, record
 
@@ -40,6 +42,15 @@ def test_tokens_are_drawn_as_in_training_unless_the_config_says_otherwise(tmp_pa
     told, record = evaluated(tmp_path, temperature=0.4, top_p=0.9, top_k=20)
     assert told == [Decoding(0.4, 0.9, 20)]
     assert (record["temperature"], record["top_p"], record["top_k"]) == (0.4, 0.9, 20)
+
+
+def test_the_episodes_are_kept_in_the_order_of_the_results(tmp_path):
+    """Three at a time of two tasks with two repeats; the group of an episode numbers its task."""
+    told, _ = evaluated(tmp_path, repeats=2)
+    results = json.loads((tmp_path / "evaluation-0.json").read_text())["results"]
+    episodes = read_episodes(tmp_path / "evaluation-0.npz")
+    assert len(told) == 2 and [e.task.id for e in episodes] == [r["task"] for r in results] == ["a", "a", "b", "b"]
+    assert [e.group for e in episodes] == [0, 0, 1, 1] and episodes[2].task.instruction == "do b"
 
 
 def test_a_way_to_draw_that_there_is_not_is_refused_before_anything_is_played(tmp_path):

@@ -1,5 +1,6 @@
 """Two processes of two devices against one process of four: the same run, its checkpoint and its resumption."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from commands import ROOT
 
 from trca_jax.learner.metrics import read_metrics
+from trca_jax.rollout.store import read_episodes
 
 
 def start(commands, folder, devices, *, processes=1, **overrides):
@@ -72,6 +74,10 @@ def test_two_processes_sample_and_learn_what_one_does(runs):
 def test_both_evaluate_to_the_same_episodes(runs):
     one, two = (folder / "evaluation-3.json" for folder in runs)
     assert one.read_text() == two.read_text()
+    played = [read_episodes(path.with_suffix(".npz")) for path in (one, two)]
+    told = [[(e.task.id, e.group, e.won, [s.action for s in e.steps]) for e in episodes] for episodes in played]
+    assert told[0] == told[1] and len({group for _, group, *_ in told[0]}) > 1
+    assert [task for task, *_ in told[0]] == [r["task"] for r in json.loads(one.read_text())["results"]]
 
 
 def test_their_checkpoints_hold_the_same_policy(runs, commands):

@@ -23,7 +23,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Attempting to set identical:UserWarning"),  # the curve of no iteration
 ]
 SETTINGS = {
-    "warmstart__steps": 80, "warmstart__phases": ((0.5, 0.3, 16, 8, 0.01), (0.5, 1.0, 16, 8, 0.01)),
+    "warmstart__steps": 80, "warmstart__phases": (
+        (0.5, 0.3, 16, "all", 8, 0.01, 0.4), (0.5, 1.0, 32, "won", 4, 0.01, 0.1),
+    ),
 }  # fmt: skip
 
 
@@ -67,7 +69,8 @@ def test_the_loss_falls_and_the_record_says_how_it_was_made(started):
     record = json.loads((folder / "start" / "warmstart.json").read_text())
     run = json.loads((folder / "run.json").read_text())
     assert record["games"] == run["training"]
-    assert record["warmstart"]["steps"] == 80 and record["warmstart"]["phases"][1] == [0.5, 1.0, 16, 8, 0.01]
+    assert record["warmstart"]["steps"] == 80
+    assert record["warmstart"]["phases"][1] == [0.5, 1.0, 32, "won", 4, 0.01, 0.1]
     wandering, plan = record["demonstrations_won"]
     assert wandering < plan  # in five steps
     assert record["versions"] == versions()

@@ -115,7 +115,11 @@ def test_hindsight_scores_the_response_behind_the_prompt_with_the_final_state(pl
                 history = [(s.before, s.action) for s in episode.steps[:t]]
                 text = codec.prompt.next(episode.task.instruction, history, told, step.admissible)
             kept = row if layout == "append" else []
-            full = [*kept, *codec.prompt_ids(text, first=t == 0), *step.response_ids]
+            full = [
+                *kept,
+                *codec.prompt_ids(text, episode.steps[t - 1].response_ids if t else None),
+                *step.response_ids,
+            ]
             expected = from_scratch(full, len(full) - len(step.response_ids), step.allowed)
             assert value == pytest.approx(expected, abs=1e-5)
             row = [*row, *step.prompt_ids, *step.response_ids]
@@ -131,7 +135,9 @@ def test_gold_answers_are_scored_before_every_step_and_at_the_end(played, params
     lead, gold, row = codec.text_ids(LEAD), codec.text_ids("red green"), []
     history = [(s.before, s.action) for s in episode.steps]
     end = codec.prompt.next(episode.task.instruction, history, episode.steps[-1].after, ())
-    prompts = [list(step.prompt_ids) for step in episode.steps] + [codec.prompt_ids(end, first=False)]
+    prompts = [list(step.prompt_ids) for step in episode.steps] + [
+        codec.prompt_ids(end, episode.steps[-1].response_ids)
+    ]
     for prompt, answer, value in zip(prompts, [*(s.response_ids for s in episode.steps), []], got, strict=True):
         full = [*(row if layout == "append" else []), *prompt, *lead, *gold]
         assert value == pytest.approx(from_scratch(full, len(full) - len(gold)), abs=1e-5)

@@ -53,7 +53,7 @@ def answered(folder):
         buckets=Buckets(chunk=(64,), slots=(192,), batch=(1,)),
     )  # fmt: skip
     keys = jax.random.split(jax.random.key(0), len(TURNS))
-    rows, turns = [codec.prompt_ids(first, first=True) for first, _ in TURNS], []
+    rows, turns = [codec.prompt_ids(first) for first, _ in TURNS], []
     for turn in range(2):
         sampled = sampler.finish_turn(sampler.start_turn(policy.params, rows, keys, decoding=Decoding(temperature=0)))
         answers = [ids[:count].tolist() for ids, count in zip(sampled.ids, sampled.count, strict=True)]

@@ -101,7 +101,7 @@ class TestQwen:
         prompt = InstructPrompt("You act.")
         codec = Codec(qwen, prompt, 64)
         text = prompt.next("put a mug on the desk", [("a room", "look")], "a desk 1", ("go to desk 1", "look"))
-        ids = codec.prompt_ids(text, first=True)
+        ids = codec.prompt_ids(text)
         assert codec.decode(ids).text == (
             "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n"
             f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"

@@ -10,6 +10,7 @@ from fake_world import CONFIG, TOKENIZER, ShortPrompt, World
 
 from trca_jax.agents.parse import parse
 from trca_jax.agents.prompts import InstructPrompt, WordPrompt
+from trca_jax.agents.search_prompt import SearchDialogue
 from trca_jax.envs.alfworld.brief import brief
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.decoding import Decoding
@@ -292,10 +293,11 @@ class TestCodec:
         tokenizer = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="</action>")
         tokenizer.chat_template = "see {{ messages[0].content }}{% if add_generation_prompt %} wait{% endif %}"
         chat, plain = TOKENIZER.encode("see red box wait"), TOKENIZER.encode("red box")
-        for prompt, later in ((ShortPrompt(), chat), (WordPrompt(brief), plain)):
-            assert Codec(tokenizer, prompt, 4).prompt_ids("red box", first=True) == chat
-            assert Codec(tokenizer, prompt, 4).prompt_ids("red box", first=False) == later
-            assert Codec(TOKENIZER, prompt, 4).prompt_ids("red box", first=True) == plain
+        cases = ((ShortPrompt(), chat, chat), (WordPrompt(brief), plain, plain), (SearchDialogue("find"), chat, plain))
+        for prompt, first, later in cases:
+            assert Codec(tokenizer, prompt, 4).prompt_ids("red box") == first
+            assert Codec(tokenizer, prompt, 4).prompt_ids("red box", [5]) == later
+            assert Codec(TOKENIZER, prompt, 4).prompt_ids("red box") == plain
 
 
 def test_settings_that_do_not_go_together_are_refused():

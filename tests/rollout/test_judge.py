@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 from boxes import COMMANDS, task
-from fake_world import World
+from fake_world import DECLARATION, LIBRARY, World
 
 from trca_jax.rollout.episode import Episode, Step
-from trca_jax.rollout.judge import credit_batch
+from trca_jax.rollout.judge import credit_batch, fired_categories, transitions
 from trca_jax.rubrics.language import Judge
+from trca_jax.rubrics.library import select
 
 ROOM = "you see box 1 box 2 box 3 ."
 TIME, NOTHING = "time goes by .", "nothing happens ."
@@ -58,6 +59,26 @@ def test_the_arrays_of_four_episodes(played, judge):
     assert batch.outcome.tolist() == [1, 0, 1, 1] and batch.group.tolist() == [0, 0, 1, 0]
     assert batch.r_env.tolist() == [[0, 1, 0], [-0.5, 0, 0], [0, 0, 0], [0, 0, 0]]
     assert batch.valid.tolist() == [[1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 0]]
+
+
+def test_facts_and_what_was_known_around_them(played):
+    facts, known = transitions(played[1], World())
+    assert [f["opened"] for f in facts] == ["nothing", "nothing", "blue"]
+    assert [f["accepted"] for f in facts] == [True, None, True]
+    assert [k["opened"] for k in known] == [(), (), (), ("blue",)]
+    assert transitions(played[3], World()) == ([], [])
+
+
+def test_where_each_category_fired(played, judge):
+    batch = credit_batch(played, World(), judge, max_steps=3)
+    evidence, invalidity, execution = fired_categories(batch)
+    assert evidence.tolist() == [[1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 0, 0]]
+    assert invalidity.tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    assert execution.tolist() == [[0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
+    everything = dataclasses.replace(batch, judgement=np.ones_like(batch.judgement))
+    assert [int(where.sum()) for where in fired_categories(everything)] == [8, 8, 8]
+    unbound = dataclasses.replace(everything, item_mask=batch.item_mask & (np.array(batch.item_category) == 2))
+    assert [int(where.sum()) for where in fired_categories(unbound)] == [0, 0, 8]
 
 
 def loop_contexts(episodes, states):
@@ -146,3 +167,13 @@ def test_an_unknown_context_is_refused(played, judge):
 def test_an_episode_longer_than_the_arrays_is_refused(played, judge):
     with pytest.raises(ValueError, match="episode 1 has 3 steps, max_steps is 2"):
         credit_batch(played, World(), judge, max_steps=2)
+
+
+def test_a_selection_of_the_library_is_judged(played, judge):
+    """Without an operator its item is gone and the others judge as before."""
+    whole = credit_batch(played, World(), judge, max_steps=3)
+    narrow = Judge(select(LIBRARY, DECLARATION.contexts, (), ("refused",)))
+    batch = credit_batch(played, World(), narrow, max_steps=3)
+    assert narrow.items == ("first_look", "unparsed", "goal_opened")
+    np.testing.assert_array_equal(batch.judgement, whole.judgement[..., [0, 1, 3]])
+    np.testing.assert_array_equal(batch.context, whole.context)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 OPEN, CLOSE = "<action>", "</action>"
+_THINK = re.compile(r"</?think>")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -32,7 +33,7 @@ def parse(answer: str, *, opened: bool = False, think: bool = False) -> Parsed:
         return Parsed(None)
     if think and not ("<think>" in answer and "</think>" in answer):
         return Parsed(None)
-    action = answer[start:stop].strip().lower()
+    action = _as_text(answer[start:stop]).strip().lower()
     return Parsed(action, start, stop) if action else Parsed(None)
 
 
@@ -49,7 +50,22 @@ def parse_blocks(answer: str, kinds: Sequence[str]) -> Parsed:
         kind = tag[2].lower()
         if tag[1] and kind in opened:
             start, stop = tags[0].start(), tags[-1].end()
-            return Parsed(answer[start:stop], start, stop)
+            return Parsed(_as_text(answer[start:stop]), start, stop)
         if not tag[1]:
             opened.add(kind)
     return Parsed(None)
+
+
+def thought(answer: str) -> str:
+    """What an answer says before its action, without tags; "" for one that begins inside the action.
+
+    >>> thought("<think>It may be in the fridge.</think> <action>go to fridge 1</action>")
+    'It may be in the fridge.'
+    """
+    before, opened, _ = answer.partition(OPEN)
+    return _THINK.sub("", before).strip() if opened or CLOSE not in answer else ""
+
+
+def _as_text(sampled: str) -> str:
+    """Without bytes that are no text, which sampled answers may hold and the next prompt could not show."""
+    return sampled.encode(errors="replace").decode()

@@ -10,16 +10,19 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from trca_jax.agents.parse import CLOSE, Parsed, parse
+from trca_jax.agents.react import ReactPrompt
 from trca_jax.agents.search_prompt import SearchDialogue, SearchPrompt
 from trca_jax.envs.base import Benchmark
 
 
 class Prompt(Protocol):
-    """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. stops: texts that end an answer as
-    soon as they are complete."""
+    """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. messages: what is added to a row is a
+    message of its own; otherwise it goes on where the answer ended. stops: texts that end an answer as soon as they are
+    complete."""
 
     layout: str
     opened: bool
+    messages: bool
     stops: tuple[str, ...]
 
     def first(self, instruction: str, observation: str, admissible: Sequence[str]) -> str:
@@ -41,7 +44,7 @@ class WordPrompt:
     brief: makes a text shorter, as `Benchmark.brief`.
     """
 
-    layout, opened, stops = "append", True, (CLOSE,)
+    layout, opened, messages, stops = "append", True, False, (CLOSE,)
 
     def __init__(self, brief: Callable[[str], str]):
         self._brief = brief
@@ -64,7 +67,7 @@ class InstructPrompt:
     less than 0.
     """
 
-    layout, opened, stops = "stepwise", False, (CLOSE,)
+    layout, opened, messages, stops = "stepwise", False, True, (CLOSE,)
 
     def __init__(self, role: str, history: int = 2):
         if history < 0:
@@ -96,6 +99,7 @@ class InstructPrompt:
 PROMPTS: dict[str, Callable[[Benchmark], Prompt]] = {
     "word": lambda benchmark: WordPrompt(benchmark.brief),
     "instruct": lambda benchmark: InstructPrompt(benchmark.role),
+    "react": lambda benchmark: ReactPrompt(benchmark.role, benchmark.declaration.actions, benchmark.example),
     "search": lambda benchmark: SearchPrompt(benchmark.role),
     "search-r1": lambda benchmark: SearchDialogue(benchmark.role),
 }

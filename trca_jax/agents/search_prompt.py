@@ -18,7 +18,7 @@ class SearchPrompt:
     less than 0.
     """
 
-    layout, opened, stops = "stepwise", False, _STOPS
+    layout, opened, messages, stops = "stepwise", False, True, _STOPS
 
     def __init__(self, role: str, history: int = 4):
         if history < 0:
@@ -51,7 +51,7 @@ class SearchPrompt:
 class SearchDialogue:
     """The append layout: the question once, then what every search found; the model's own words stay in the row."""
 
-    layout, opened, stops = "append", False, _STOPS
+    layout, opened, messages, stops = "append", False, False, _STOPS
 
     def __init__(self, role: str):
         self._role = role

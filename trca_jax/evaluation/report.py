@@ -17,15 +17,15 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 # Okabe and Ito's colours, which differ in hue and lightness for every kind of colour vision; yellow is too pale.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_MARKERS = "osD^vPX"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+MARKERS = "osD^vPX"
 _Z = 1.959964  # 97.5 % point of the normal distribution
-_STYLE = {
+STYLE = {
     "font.size": 10, "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#888888", "axes.grid": True,
     "axes.axisbelow": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.8, "legend.frameon": False,
 }  # fmt: skip
-_NOTE = {"fontsize": 8.5, "fontweight": "normal", "color": "#666666"}
+NOTE = {"fontsize": 8.5, "fontweight": "normal", "color": "#666666"}
 
 
 def wilson(successes: int, n: int) -> tuple[float, float]:
@@ -106,18 +106,18 @@ def learning_curve(
     """
     labels = list(dict.fromkeys([*runs, *evaluations]))
     last = max((point["rollouts"] for of in (runs, evaluations) for part in of.values() for point in part), default=1)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         shown = next((run for run in runs.items() if any(m.get("items") for m in run[1])), None)
         figure = Figure(figsize=(11.0 if shown else 6.8, 6.0), dpi=150, layout="constrained")
         grid = figure.add_gridspec(2, 2 if shown else 1, height_ratios=(3, 2))
         top, bottom = (figure.add_subplot(grid[row, 0]) for row in (0, 1))
         for place, label in enumerate(labels):
-            colour = _COLOURS[place % len(_COLOURS)]
+            colour = COLOURS[place % len(COLOURS)]
             _line(top, runs.get(label, ()), "success", colour, label)
             _line(bottom, runs.get(label, ()), "useful", colour, label)
             # Intervals at the same place would hide each other.
             aside = (place - (len(labels) - 1) / 2) * 0.01 * last
-            _points(top, evaluations.get(label, ()), aside, colour, _MARKERS[place % len(_MARKERS)])
+            _points(top, evaluations.get(label, ()), aside, colour, MARKERS[place % len(MARKERS)])
         for axes, title in ((top, "Success"), (bottom, "Useful transitions")):
             axes.set_title(title)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -126,15 +126,20 @@ def learning_curve(
         top.set(xlabel=None)
         top.tick_params(labelbottom=False)
         if any(evaluations.values()):
-            top.set_title("lines: sampled rollouts, points: held-out tasks, 95 % CI", loc="right", **_NOTE)
+            top.set_title("lines: sampled rollouts, points: held-out tasks, 95 % CI", loc="right", **NOTE)
         if len(labels) > 1:
             top.legend(loc="upper left")
         if shown:
             _funnel(figure.add_subplot(grid[:, 1]), *shown, funnel, last)
-        path = Path(path)
-        part = path.with_name(path.name + ".part")
-        figure.savefig(part, format="png")
-        os.replace(part, path)
+        save_figure(figure, path)
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Writes a figure as a PNG, atomically."""
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    figure.savefig(part, format="png")
+    os.replace(part, path)
 
 
 def _line(axes: Axes, metrics: Sequence[Mapping[str, Any]], name: str, colour: str, label: str) -> None:
@@ -172,8 +177,8 @@ def _funnel(axes: Axes, label: str, metrics: Sequence[Mapping[str, Any]], names:
         if points:
             x, share = np.array(points, float).T
             share = running_mean(share)
-            axes.fill_between(x, base, base + 0.9 * share, color=_COLOURS[0], alpha=0.3, linewidth=0)
-            axes.plot(x, base + 0.9 * share, color=_COLOURS[0], linewidth=1.8)
+            axes.fill_between(x, base, base + 0.9 * share, color=COLOURS[0], alpha=0.3, linewidth=0)
+            axes.plot(x, base + 0.9 * share, color=COLOURS[0], linewidth=1.8)
             axes.text(1.01, base + 0.45, f"{share[-1]:.0%}", transform=axes.get_yaxis_transform(), va="center")
     axes.set_yticks(np.arange(len(names))[::-1] + 0.45, names)
     axes.tick_params(axis="y", length=0)
@@ -182,7 +187,7 @@ def _funnel(axes: Axes, label: str, metrics: Sequence[Mapping[str, Any]], names:
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.set_ylim(-0.02, len(names))
     axes.set_title(f"Execution items, {label}")
-    axes.set_title("share of rollouts, dots: 100 %", loc="right", **_NOTE)
+    axes.set_title("share of rollouts, dots: 100 %", loc="right", **NOTE)
     _rollout_axis(axes, last)
 
 

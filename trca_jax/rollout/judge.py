@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from trca_jax.credit.types import CreditBatch
-from trca_jax.envs.base import Adapter, Benchmark
+from trca_jax.credit.types import EVIDENCE, EXECUTION, INVALIDITY, CreditBatch
+from trca_jax.envs.base import Benchmark
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.similarity import similar_groups
 from trca_jax.rubrics.language import Judge
@@ -20,9 +21,10 @@ def credit_batch(
 ) -> CreditBatch:  # fmt: skip
     """The arrays that credit methods read; R = len(episodes), T = max_steps.
 
-    context: 'fields' numbers decision contexts by the rubric's context fields (TRCA), 'observation' by the exact text
-    before the action (GiGPO and its kin), similarity above 0 by groups of similar texts (`similar_groups`). An episode
-    that failed has length 0. Only observable text is read.
+    judge: of the benchmark's library, or of what `select` takes of it. context: 'fields' numbers decision contexts by
+    that library's context fields (TRCA), 'observation' by the exact text before the action (GiGPO and its kin),
+    similarity above 0 by groups of similar texts (`similar_groups`). An episode that failed has length 0. Only
+    observable text is read.
     Raises ValueError for an unknown context and for an episode of more than max_steps steps.
     """
     if context not in ("fields", "observation"):
@@ -33,27 +35,22 @@ def credit_batch(
     if max(length, default=0) > T:
         raise ValueError(f"episode {length.argmax()} has {length.max()} steps, max_steps is {T}; raise it")
     facts, paths = [], []
-
-    def fields(adapter: Adapter) -> tuple:
-        known = adapter.context()
-        return tuple(known[name] for name in benchmark.library.context)
-
     for r, episode in enumerate(episodes):
-        adapter = benchmark.adapter(episode.task, episode.first_observation)
-        facts.append([])
-        paths.append([])
+        told, known = transitions(episode, benchmark)
+        facts.append(told)
+        if context == "fields":
+            states = [tuple(fields[name] for name in judge.library.context) for fields in known]
+        else:
+            states = [*(step.before for step in episode.steps), episode.steps[-1].after] if told else []
+        paths.append([(episode.group, state) for state in states])
         for t, step in enumerate(episode.steps[: length[r]]):
-            paths[r].append((episode.group, fields(adapter) if context == "fields" else step.before))
-            facts[r].append(adapter.transition(step.action, step.after, step.admissible))
             r_env[r, t], valid[r, t] = step.reward, step.action is not None
-        if length[r]:
-            paths[r].append((episode.group, fields(adapter) if context == "fields" else episode.steps[-1].after))
     if context == "observation" and similarity:
         paths = _similar_paths(paths, similarity)
     here, following = context_ids(paths, T)
     symbols = judge.symbols()
-    bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], benchmark.library, symbols)
-    judgement, bound = judge(encode_facts(facts, benchmark.library, symbols, T), bindings)
+    bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], judge.library, symbols)
+    judgement, bound = judge(encode_facts(facts, judge.library, symbols, T), bindings)
     return CreditBatch(
         judgement=np.asarray(judgement),
         item_category=np.broadcast_to(judge.category, bound.shape),
@@ -66,6 +63,26 @@ def credit_batch(
         next_context=following,
         valid=valid,
     )
+
+
+def transitions(episode: Episode, benchmark: Benchmark) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Hashable]]]:
+    """The facts of every transition, and what was known before each action and at the end (one more); none of an
+    episode that failed."""
+    adapter = benchmark.adapter(episode.task, episode.first_observation)
+    facts: list[Mapping[str, Any]] = []
+    known: list[Mapping[str, Hashable]] = []
+    for step in () if episode.failure else episode.steps:
+        known.append(adapter.context())
+        facts.append(adapter.transition(step.action, step.after, step.admissible))
+    return facts, [*known, adapter.context()] if facts else []
+
+
+def fired_categories(batch: CreditBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where any bound Evidence, Invalidity and Execution item fired, each bool [R, T]; False after the end."""
+    real = np.arange(batch.judgement.shape[1]) < batch.length[:, None]
+    fired = (batch.judgement * batch.item_mask[:, None] * real[..., None]).astype(bool)
+    categories = (EVIDENCE, INVALIDITY, EXECUTION)
+    return tuple((fired & (batch.item_category == category)[:, None]).any(axis=2) for category in categories)
 
 
 def _similar_paths(paths: Sequence[Sequence[tuple[int, str]]], threshold: float) -> list[list[Hashable]]:

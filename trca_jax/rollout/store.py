@@ -1,10 +1,14 @@
-"""Episodes as bytes and back: what was played, without the tasks."""
+"""Episodes as bytes and back: what was played, and the public part of the tasks."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,15 +16,25 @@ from trca_jax.envs.base import Task
 from trca_jax.rollout.episode import Episode, Step
 
 _ARRAYS = {"prompt_ids": np.int32, "response_ids": np.int32, "behaviour_logp": np.float32}
-_STEP = ("action", "action_span", "before", "admissible", "after", "reward")
-_EPISODE = ("group", "layout", "first_observation", "won", "truncated", "failure")
+_STEP = ("action", "action_span", "before", "admissible", "after", "reward", "answer")
+_TASK = ("id", "benchmark", "instruction", "kind")
+_SIGNAL = "signal_"
+_NONE: Mapping[str, np.ndarray] = MappingProxyType({})
+_DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
+_EPISODE = ("group", "layout", "first_observation", "won", "truncated", "failure", "reflections")
 
 
-def encode(episodes: Sequence[Episode]) -> bytes:
-    """A compressed archive of arrays (tokens of all steps, one behind another) and one JSON text for the rest."""
+def encode(episodes: Sequence[Episode], signals: Mapping[str, np.ndarray] = _NONE) -> bytes:
+    """A compressed archive of arrays (tokens of all steps, one behind another) and one JSON text for the rest.
+
+    signals: arrays to keep beside them, by name; `read_signals` gives them back."""
     steps = [step for episode in episodes for step in episode.steps]
     text = [
-        {**{name: getattr(e, name) for name in _EPISODE}, "steps": [[getattr(s, n) for n in _STEP] for s in e.steps]}
+        {
+            "task": [getattr(e.task, name) for name in _TASK],
+            **{name: getattr(e, name) for name in _EPISODE},
+            "steps": [[getattr(s, n) for n in _STEP] for s in e.steps],
+        }
         for e in episodes
     ]
     arrays = {"text": np.frombuffer(json.dumps(text).encode(), np.uint8)}
@@ -32,16 +46,21 @@ def encode(episodes: Sequence[Episode]) -> bytes:
     arrays["constrained"] = np.array([step.allowed is not None for step in steps], bool)
     if constrained:
         arrays["allowed"] = np.concatenate(constrained)
+    arrays |= {_SIGNAL + name: np.asarray(array) for name, array in signals.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
 
-def decode(data: bytes, tasks: Sequence[Task]) -> list[Episode]:
-    """The episodes that `encode` wrote; tasks: theirs, in the same order. Raises ValueError if the number differs."""
+def decode(data: bytes, tasks: Sequence[Task] | None = None) -> list[Episode]:
+    """The episodes that `encode` wrote. tasks: theirs, in the same order; None: as they were, but without a payload.
+
+    Raises ValueError if the number differs."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     text = json.loads(arrays["text"].tobytes())
+    named = [Task(*record.pop("task"), payload=None) for record in text]
+    tasks = named if tasks is None else tasks
     if len(text) != len(tasks):
         raise ValueError(f"the archive holds {len(text)} episodes, there are {len(tasks)} tasks")
     parts = {name: iter(np.split(arrays[name], np.cumsum(arrays[name + "_length"])[:-1])) for name in _ARRAYS}
@@ -56,5 +75,31 @@ def decode(data: bytes, tasks: Sequence[Task]) -> list[Episode]:
             fields |= {"action_span": tuple(fields["action_span"]), "admissible": tuple(fields["admissible"])}
             tokens = {name: next(values) for name, values in parts.items()}
             steps.append(Step(**tokens, allowed=next(allowed) if next(constrained) else None, **fields))
+        record["reflections"] = tuple(record["reflections"])
         episodes.append(Episode(task, steps=steps, **record))
     return episodes
+
+
+def write_episodes(path: Path, episodes: Sequence[Episode], signals: Mapping[str, np.ndarray] = _NONE) -> None:
+    """Writes a file of episodes, and of arrays that belong to them, atomically."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(encode(episodes, signals))
+    os.replace(part, path)
+
+
+def read_episodes(path: Path) -> list[Episode]:
+    """The episodes of a file, their tasks without a payload. Raises ValueError if it is no such file."""
+    try:
+        return decode(path.read_bytes())
+    except _DAMAGE as error:
+        problem = f"{path} holds no readable episodes ({error})"
+        raise ValueError(f"{problem}; delete it to have them played again") from None
+
+
+def read_signals(path: Path) -> dict[str, np.ndarray]:
+    """The arrays that were written beside the episodes. Raises ValueError if it is no such file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name.removeprefix(_SIGNAL): archive[name] for name in archive.files if name.startswith(_SIGNAL)}
+    except _DAMAGE as error:
+        raise ValueError(f"{path} holds no readable arrays ({error}); delete it") from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -79,6 +81,33 @@ class Library:
     operators: tuple[Operator, ...]
     context: tuple[str, ...]
     fingerprint: str
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The names that a benchmark offers to a library, whoever writes it; nothing hidden is among them.
+
+    contexts: the fields of `Adapter.context()`. actions: templates of the commands; what stands in braces is any text:
+    'take {object} from {receptacle}'.
+    """
+
+    facts: tuple[Fact, ...]
+    fields: tuple[BindingField, ...]
+    contexts: tuple[str, ...]
+    actions: tuple[str, ...]
+
+    def template(self, action: str | None) -> str:
+        """The first template that a command fits; 'no action' or 'no command' where there is none."""
+        if action is None:
+            return "no action"
+        fits = (template for template in self.actions if _pattern(template).fullmatch(action.strip()))
+        return next(fits, "no command")
+
+
+@lru_cache
+def _pattern(template: str) -> re.Pattern[str]:
+    literal = re.split(r"\{[^}]*\}", template)
+    return re.compile("(.+)".join(map(re.escape, literal)), re.DOTALL)
 
 
 class SymbolTable(dict):

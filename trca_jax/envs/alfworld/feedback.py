@@ -6,6 +6,13 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+ACTIONS = (
+    "go to {receptacle}", "open {receptacle}", "close {receptacle}", "take {object} from {receptacle}",
+    "move {object} to {receptacle}", "clean {object} with {receptacle}", "heat {object} with {receptacle}",
+    "cool {object} with {receptacle}", "use {lamp}", "slice {object} with {object}", "examine {thing}", "inventory",
+    "look", "help",
+)  # fmt: skip
+
 _NAME = r"[a-z]+ \d+"
 _LIST = rf"(?:nothing|a {_NAME}(?:, a {_NAME})*(?:, and a {_NAME})?)"
 _VIEW = (

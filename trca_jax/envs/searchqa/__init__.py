@@ -9,18 +9,21 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trca_jax.envs.base import Task, TaskSet
+from trca_jax.envs.base import Example, Task, TaskSet
 from trca_jax.envs.searchqa.binder import FIELDS, Reading, binding
 from trca_jax.envs.searchqa.brief import brief
+from trca_jax.envs.searchqa.example import EXAMPLE
 from trca_jax.envs.searchqa.facts import FACTS, SearchqaAdapter
 from trca_jax.envs.searchqa.golden import golden_match
 from trca_jax.envs.searchqa.tracker import CONTEXTS
 from trca_jax.rubrics.library import read_library
-from trca_jax.rubrics.schema import Library
+from trca_jax.rubrics.schema import Declaration, Library
 
 if TYPE_CHECKING:
     from trca_jax.envs.searchqa.env import SearchqaEnv
     from trca_jax.envs.searchqa.player import Demonstrator
+
+ACTIONS = ("<search> {query} </search>", "<answer> {answer} </answer>")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Searchqa:
     name: ClassVar[str] = "searchqa"
     offers: ClassVar[frozenset[str]] = frozenset({"gold answers", "golden documents"})
     role: ClassVar[str] = "You answer questions with the help of a search engine."
+    declaration: ClassVar[Declaration] = Declaration(FACTS, FIELDS, CONTEXTS, ACTIONS)
+    example: ClassVar[Example] = EXAMPLE
     brief = staticmethod(brief)
 
     @cached_property

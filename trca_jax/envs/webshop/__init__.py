@@ -9,14 +9,16 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trca_jax.envs.base import Task, TaskSet
+from trca_jax.envs.base import Example, Task, TaskSet
+from trca_jax.envs.webshop.actions import ACTIONS
 from trca_jax.envs.webshop.binder import FIELDS, binding, read_wish
 from trca_jax.envs.webshop.brief import brief
+from trca_jax.envs.webshop.example import EXAMPLE
 from trca_jax.envs.webshop.facts import FACTS, WebshopAdapter
 from trca_jax.envs.webshop.shopper import Demonstrator
 from trca_jax.envs.webshop.tracker import CONTEXTS
 from trca_jax.rubrics.library import read_library
-from trca_jax.rubrics.schema import Library
+from trca_jax.rubrics.schema import Declaration, Library
 
 if TYPE_CHECKING:
     from trca_jax.envs.webshop.env import WebshopEnv
@@ -40,8 +42,10 @@ class Webshop:
     queries: str = "free"
 
     name: ClassVar[str] = "webshop"
+    declaration: ClassVar[Declaration] = Declaration(FACTS, FIELDS, CONTEXTS, ACTIONS)
     offers: ClassVar[frozenset[str]] = frozenset()
     role: ClassVar[str] = "You shop online: find, configure and buy a product that fits the instruction."
+    example: ClassVar[Example] = EXAMPLE
     brief = staticmethod(brief)
 
     @cached_property
