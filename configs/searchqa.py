@@ -41,7 +41,12 @@ def get_config(preset: str = "tiny"):
     c.agent.buckets.commands = (16, 48)
     c.signals.lead_in = "<answer>"  # the prompt ends where an action begins
     if preset == "warmstart":
-        c.warmstart.steps = 1200
+        c.warmstart.steps = 1000
+        c.warmstart.phases = (
+            (0.45, 0.6, 6400, "all", 64, 3e-3, 0.2),
+            (0.5, 1.0, 6400, "won", 64, 2e-3, 0.05),
+            (0.05, 0.3, 2048, "all", 32, 1e-3, 0.05),
+        )
     elif preset != "tiny":
         raise ValueError(f"preset {preset!r} is unknown, expected tiny, warmstart or {', '.join(PRESETS)}")
     return c
