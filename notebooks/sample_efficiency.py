@@ -16,8 +16,8 @@
 # get somewhere. The published study does it after 1,920, 3,840 and 6,400 rollouts, that is 15, 30 and 50 iterations of
 # 16 tasks with 8 rollouts.
 #
-# Here the same figures are taken from the study that the README shows: TRCA, GiGPO and GRPO with the tiny policy on real
-# ALFWorld games, three seeds each. Put the path of your own results in its place:
+# Here the same figures are taken from the study that the README shows: TRCA, GiGPO and GRPO with the tiny policy on
+# real ALFWorld games, three seeds each. Put the path of your own results in its place:
 #
 # ```bash
 # python launch/sweep.py --config=configs/ablations/methods.py     # writes runs/methods/results.jsonl
