@@ -36,6 +36,7 @@ def get_config() -> ConfigDict:
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
+    c.env.max_failed = 0.5  # share of an iteration's episodes; if more of them fail to run, the run stops
     c.env.patience_s = 5.0  # that a batch waits for its environments before it plays on without the late ones
 
     c.agent = ConfigDict()

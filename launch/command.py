@@ -29,6 +29,7 @@ console = Console(highlight=False)
 RUN = flags.DEFINE_string("run", None, "Folder of a run.")
 ENDPOINT = flags.DEFINE_string("endpoint", None, "OpenAI-compatible address; its key stands in TRCA_API_KEY.")
 MODEL = flags.DEFINE_string("model", None, "Name of the endpoint's model.")
+SPLIT = flags.DEFINE_string("split", None, "Another split of the tasks than the command takes by itself.")
 OUT = flags.DEFINE_string("out", None, "Folder that receives what is written.")
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from absl import flags
+from rich.console import Console
 
 from launch.command import console, parse_flags, run
 from launch.results import run_of, run_rows
@@ -92,7 +93,8 @@ def main() -> int:
         found = curves(rows, kind)
         by_kind[kind] = found, efficiency(found, budgets, goal)
     # A file or a pipe has no width that the table would have to fit into.
-    console.print(efficiency_table(by_kind, budgets, goal), width=console.width if console.is_terminal else 200)
+    wide = console if console.is_terminal else Console(highlight=False, width=200)
+    wide.print(efficiency_table(by_kind, budgets, goal))
     found = by_kind["all"][1]
     leader = max(found, key=lambda label: found[label]["area"][0])
     for label, curve in whole.items():
@@ -114,7 +116,7 @@ def main() -> int:
     kinds = {kind: figures for kind, (_, figures) in by_kind.items()}
     content = {"budgets": budgets, "goal": goal, "held_out": held_out, "efficiency": kinds, "training": training}
     write_json(out.with_suffix(".json"), finite(content))
-    console.print(f"pictures {out} and {beside}, figures {out.with_suffix('.json')}")
+    console.print(f"pictures {out} and {beside}, figures {out.with_suffix('.json')}", soft_wrap=True)
     return 0
 
 

@@ -33,9 +33,9 @@ SMALL = {
 }  # fmt: skip
 
 
-def write_small_model(folder: Path, hidden: int = 32) -> Path:
-    """A model folder of one layer with random weights and the words of ALFWorld."""
-    tokenizer = word_tokenizer([make_benchmark("alfworld").vocabulary(), _VERBS])
+def write_small_model(folder: Path, hidden: int = 32, words: str = "") -> Path:
+    """A model folder of one layer with random weights; words: those it knows, ALFWorld's by default."""
+    tokenizer = word_tokenizer([words or make_benchmark("alfworld").vocabulary(), _VERBS])
     size = Qwen2Config(
         vocab_size=len(tokenizer), hidden_size=hidden, intermediate_size=48, num_layers=1, num_heads=2, num_kv_heads=1,
         head_dim=16, rope_theta=1e4, remat="none",

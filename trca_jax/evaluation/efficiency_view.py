@@ -60,7 +60,8 @@ def efficiency_picture(
     PNG, written atomically."""
     *others, whole = by_kind
     curves, found = by_kind[whole]
-    rows = -(-len(others) // 3)
+    columns = min(max(len(others), 1), 4)
+    rows = -(-len(others) // columns)
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(11.0, 4.4 + 2.6 * rows), dpi=150, layout="constrained")
         parts = figure.subfigures(1 + bool(rows), 1, height_ratios=(4.4, 2.6 * rows)[: 1 + bool(rows)], squeeze=False)
@@ -76,11 +77,11 @@ def efficiency_picture(
         top["reached"].set_title(f"Rollouts to {goal:.0%}")
         top["reached"].xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
         if rows:
-            small = parts[1, 0].subplots(rows, 3, sharex=True, sharey=True, squeeze=False).flat
+            small = list(parts[1, 0].subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
             for axes, kind in zip(small, others, strict=False):
                 draw_curves(axes, *by_kind[kind], budgets, None)
-                axes.set_title(kind, fontsize=9)
-            for axes in list(small)[len(others) :]:
+                axes.set_title(kind, fontsize=8.5)
+            for axes in small[len(others) :]:
                 axes.set_visible(False)
         save_figure(figure, path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -168,6 +169,18 @@ class Trainer:
                 "ppo.lr, or look for -inf log-probabilities in what is sampled"
             )
 
+    def _check_failures(self, episodes: Sequence[Episode]) -> None:
+        """Raises ValueError, once everything is saved, if too many episodes failed to run to learn from the rest."""
+        reasons = Counter(episode.failure for episode in episodes if episode.failure)
+        if reasons.total() > self._config.env.max_failed * len(episodes):
+            self.save()
+            raise ValueError(
+                f"{reasons.total()} of {len(episodes)} episodes failed to run in iteration {self.iteration + 1}, more "
+                f"than env.max_failed = {self._config.env.max_failed:g} of them; the commonest reason: "
+                f"{reasons.most_common(1)[0][0]}. Mend it and start the same command again: the run goes on from "
+                f"checkpoint {self.iteration}"
+            )
+
     def close(self) -> None:
         self._checkpoints.close()
         self.log.close()
@@ -189,6 +202,7 @@ class Trainer:
         tasks = [task for task in chosen for _ in range(c.group_size)]
         groups = [g for g in range(c.tasks) for _ in range(c.group_size)]
         episodes = self._play(tasks, groups, key, on_turn)
+        self._check_failures(episodes)
         lap("collect")
         display.phase("judging")
         batch = judged(c, self._world.benchmark, self._world.judge, episodes)
