@@ -95,12 +95,13 @@ def _phrases(base: str, head: str) -> tuple[str, ...]:
     """Pieces of the base text between commas and joining words. A piece of the head may hold the kind behind an
     attribute of unknown length, so its first two and three words are phrases too."""
     found: list[str] = []
+    head = head.lower()
     of_head = len(_BREAK.split(head))
     for number, piece in enumerate(_BREAK.split(base.lower())):
         piece, parts = piece.strip(" ."), piece.split()
         if number < of_head:
             found += [" ".join(parts[:size]) for size in (2, 3) if size < len(parts)]
-        if piece and piece != head.lower():
+        if piece and piece != head:
             found.append(piece)
     return tuple(dict.fromkeys(found))
 

@@ -152,14 +152,14 @@ def read_price(pricing: str | None) -> tuple[float, ...]:
 
 def _options(customization: Any) -> dict[str, tuple[str, ...]]:
     return {
-        name.lower(): tuple(_value(entry, name) for entry in _list(entries, name))
+        name.lower(): tuple(_value(entry, f"option {name!r}") for entry in _list(entries, f"option {name!r}"))
         for name, entries in _object(customization or {}, "customization_options").items()
         if entries is not None
     }
 
 
-def _value(entry: Any, name: str) -> str:
-    return _text(_object(entry, name)["value"], name).strip().replace("/", " | ").lower()
+def _value(entry: Any, what: str) -> str:
+    return _text(_object(entry, what)["value"], what).strip().replace("/", " | ").lower()
 
 
 def _checked(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:

@@ -102,10 +102,11 @@ def load_shop(source: str) -> Shop:
     """The catalogue of `load_products` with its search index; every session of the process shares it."""
     products = load_products(source)
     texts, names = [product.document() for product in products], [product.asin for product in products]
-    if len(products) < _LARGE:
-        return Shop(products, Index.build(texts, names))
     try:
-        return Shop(products, cached_index(texts, names, cache_folder()))
+        large = len(products) >= _LARGE
+        return Shop(products, cached_index(texts, names, cache_folder()) if large else Index.build(texts, names))
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     except OSError as error:
         warnings.warn(f"the search index is not kept: {error}; set TRCA_CACHE to a folder with room", stacklevel=2)
         return Shop(products, Index.build(texts, names))
