@@ -36,6 +36,7 @@ def get_config() -> ConfigDict:
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
+    c.env.max_failed = 0.5  # share of an iteration's episodes; if more of them fail to run, the run stops
     c.env.patience_s = 5.0  # that a batch waits for its environments before it plays on without the late ones
 
     c.agent = ConfigDict()
@@ -98,6 +99,7 @@ def get_config() -> ConfigDict:
     c.checkpoint = ConfigDict()
     c.checkpoint.every = 10
     c.checkpoint.keep = 2
+    c.checkpoint.rollouts = 10  # iterations; their rollouts, and those of the last, are kept for report.py. 0: none
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is

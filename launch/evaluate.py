@@ -14,7 +14,7 @@ import jax
 from absl import flags
 from ml_collections import ConfigDict
 
-from launch.command import RUN, read_config, recorded_config, run, speaker, start_processes
+from launch.command import RUN, SPLIT, read_config, recorded_config, run, speaker, start_processes
 from launch.evaluation import Evaluator
 from launch.prompting import prompt_model
 from launch.warmstart import read_start, recorded_start
@@ -28,7 +28,6 @@ from trca_jax.rollout.processes import leads, share
 from trca_jax.rollout.store import read_episodes
 from trca_jax.rollout.world import World, make_codec
 
-_SPLIT = flags.DEFINE_string("split", None, "Another split than the run's own.")
 _REPEATS = flags.DEFINE_integer("repeats", None, "Episodes a task; the run's own by default.", lower_bound=1)
 
 
@@ -54,8 +53,8 @@ def request() -> tuple[ConfigDict, Path, dict | None, str]:
         folder, record = Path(config.workdir or default), None
         if (folder / "checkpoints").exists():
             raise ValueError(f"{folder} holds a run that was trained; evaluate it with --run, or set --config.workdir")
-    own = not (_SPLIT.value or _REPEATS.value)
-    config.eval.split = _SPLIT.value or config.eval.split
+    own = not (SPLIT.value or _REPEATS.value)
+    config.eval.split = SPLIT.value or config.eval.split
     config.eval.repeats = _REPEATS.value or config.eval.repeats
     name = "evaluation" if own else f"evaluation-{config.eval.split}-{config.eval.repeats}"
     return config, folder, record, name

@@ -10,22 +10,21 @@ from pathlib import Path
 
 from absl import flags
 
-from launch.command import console, parse_flags, run
+from launch.command import OUT, console, parse_flags, run
 from trca_jax.envs.webshop.download import SMALL, fetch
 
-_OUT = flags.DEFINE_string("out", None, "Folder that receives the files.")
 _MIRROR = flags.DEFINE_string("mirror", None, "Address of a folder that has the files, tried before all others.")
 
 
 def main() -> int:
     parse_flags()
-    if not _OUT.value:
+    if not OUT.value:
         raise ValueError("--out is missing: the folder that receives the files")
     files = SMALL
     if mirror := _MIRROR.value:
         own = (f"{mirror.rstrip('/')}/{file.name}" for file in files)
         files = [dataclasses.replace(file, urls=(url, *file.urls)) for file, url in zip(files, own, strict=True)]
-    fetch(files, Path(_OUT.value), console.print)
+    fetch(files, Path(OUT.value), console.print)
     return 0
 
 

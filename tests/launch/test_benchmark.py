@@ -8,11 +8,11 @@ from absl import flags
 
 from configs.alfworld import get_config
 from launch import benchmark
-from launch.suites import Row, compare, credit, envs, rubric
+from launch.suites import Row, alfworld, compare, credit, rubric
 from trca_jax.envs.alfworld.games import load_games
 from trca_jax.envs.base import TaskSet
 
-STOCK_IS_BROKEN = envs.STOCK_IS_BROKEN
+STOCK_IS_BROKEN = bool(alfworld.WHY_BROKEN)
 WHY_BROKEN = "TextWorld's own engine does not run under Python 3.13; this test did not run"
 
 
@@ -23,7 +23,7 @@ def test_a_ratio_above_one_is_better_whichever_way():
 
 
 @pytest.mark.skipif(STOCK_IS_BROKEN, reason=WHY_BROKEN)
-def test_envs_plays_both_engines_alike_and_ours_is_faster(monkeypatch):
+def test_both_engines_play_alike_and_ours_is_faster(monkeypatch):
     games = load_games("generated", "train", task_types=["look_at_obj_in_light"], count=8).tasks
     small = sorted(games, key=lambda task: len(task.payload.problem))[:2]
     asked = []
@@ -32,19 +32,19 @@ def test_envs_plays_both_engines_alike_and_ours_is_faster(monkeypatch):
         asked.append((source, split, count))
         return TaskSet(tuple(small), "test", "train", "")
 
-    monkeypatch.setattr(envs, "load_games", load)
-    rows = {row.name: row for row in envs.envs(get_config(), quick=True)}
+    monkeypatch.setattr(alfworld, "load_games", load)
+    rows = {row.name: row for row in alfworld.alfworld("generated", quick=True)}
     assert asked == [("generated", "train", 4)]
     assert list(rows) == ["alfworld_steps_per_s", "alfworld_reset_ms", "alfworld_load_ms", "alfworld_first_load_ms"]
     steps = rows["alfworld_steps_per_s"]
     assert steps.ratio == steps.value / steps.reference > 10
     assert rows["alfworld_load_ms"].ratio > 3 and rows["alfworld_reset_ms"].ratio > 3
 
-    slow = envs.AlfworldEnv.step
+    slow = alfworld.AlfworldEnv.step
     answer = lambda env, command: slow(env, command) if command else slow(env, "look")  # noqa: E731
-    monkeypatch.setattr(envs.AlfworldEnv, "step", answer)
+    monkeypatch.setattr(alfworld.AlfworldEnv, "step", answer)
     with pytest.raises(ValueError, match=r"answer differently in train/look_at_obj_in_light"):
-        envs.envs(get_config(), quick=True)
+        alfworld.alfworld("generated", quick=True)
 
 
 def test_play_offers_invalid_commands_and_follows_the_seed():
@@ -59,11 +59,11 @@ def test_play_offers_invalid_commands_and_follows_the_seed():
             return SimpleNamespace(text=command, admissible=("look", "wait"), won=False)
 
     task = SimpleNamespace(payload=SimpleNamespace(walkthrough=("first", "second")))
-    seconds, more, observed = envs._play(Env(), task, 200, "a")
+    seconds, more, observed = alfworld._play(Env(), task, 200, "a")
     assert [entry[0] for entry in observed] == commands and len(commands) == 200
     invalid = sum(command in ("", "dance", "go to nowhere 1") for command in commands)
     assert 8 <= invalid <= 35 and commands.index("first") < commands.index("second") and seconds >= 0 <= more
-    assert envs._play(Env(), task, 200, "a")[2] == observed != envs._play(Env(), task, 200, "b")[2]
+    assert alfworld._play(Env(), task, 200, "a")[2] == observed != alfworld._play(Env(), task, 200, "b")[2]
 
 
 def test_rubric_takes_medians_of_the_iterations_after_the_first(monkeypatch):
@@ -164,4 +164,4 @@ def test_the_suites_that_others_rely_on_are_there():
 @pytest.mark.skipif(not STOCK_IS_BROKEN, reason="the stock engine runs here")
 def test_where_the_stock_engine_cannot_run_that_is_said():
     with pytest.raises(ValueError, match=r"use Python 3\.11 or 3\.12"):
-        envs.envs(get_config(), quick=True)
+        alfworld.alfworld("generated", quick=True)

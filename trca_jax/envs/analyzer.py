@@ -86,7 +86,10 @@ _classes = _Classes()
 
 
 def _grammar() -> re.Pattern:
-    """Lucene's word rule over class letters. Nothing in it can fail late, so every repetition is possessive."""
+    """Lucene's word rule over class letters. Nothing in it can fail late, so every repetition is possessive.
+
+    Group 1 is no word: joiners that join nothing, passed over at once, or each would be a start that is tried in vain.
+    """
 
     def extended(letters: str) -> str:
         return f"[{letters}][XCZ]*+"
@@ -100,10 +103,12 @@ def _grammar() -> re.Pattern:
     part = f"(?:{katakana}|(?:{quoted}|{numbers}|{letters})++)"
     word = f"(?:{joiner})*+{part}(?:(?:{joiner})++{part})*+(?:{joiner})*+"
     pictograph = "E[XC]*+(?:Z[ER][XC]*+)*+"
-    return re.compile(f"{word}|(?:{extended('S')})++|{extended('IJ')}|RR|#[X]?C|{pictograph}")
+    return re.compile(f"{word}|(?:{extended('S')})++|{extended('IJ')}|RR|#[X]?C|{pictograph}|((?:{joiner})++)")
 
 
 _WORD = _grammar()
+_START = re.compile("[AHNKUSIJER#]")  # what a word can begin with
+_JOINERS = re.compile("[UXCZ]*")
 
 
 def words(text: str) -> list[str]:
@@ -116,10 +121,33 @@ def words(text: str) -> list[str]:
     found, at = [], 0
     while match := _WORD.search(classes, at):
         first, at = match.span()
-        if at - first > _LONGEST:  # the scanner's buffer ends there, and it goes on as if at a new start
-            at = _WORD.match(classes, first, first + _LONGEST).end()
-        found.append(text[first:at])
+        if at - first > _LONGEST:
+            pieces, at = _pieces(classes, first, at)
+            found += [text[start:stop] for start, stop in pieces]
+        elif match[1] is None:
+            found.append(text[first:at])
     return found
+
+
+def _pieces(classes: str, at: int, end: int) -> tuple[list[tuple[int, int]], int]:
+    """The words in a match that is longer than the scanner's buffer, and where it goes on: its last stretch that fits.
+
+    The scanner sees as much as the buffer holds, and after that word, or one character where it sees none, it goes on
+    as if at a new start. Any start within a match reaches its end, so nothing is searched again and again.
+    """
+    pieces = []
+    while end - at > _LONGEST:
+        if piece := _WORD.match(classes, at, at + _LONGEST):
+            stop = piece.end()
+            if piece[1] is None:
+                pieces.append((at, stop))
+            else:  # a word comes into sight when the joiners before it leave room for its first character
+                stop = max(at + 1, _JOINERS.match(classes, at, end).end() + 1 - _LONGEST)
+        else:
+            stop = at + 1
+        start = _START.search(classes, stop, end)
+        at = start.start() if start else end
+    return pieces, at
 
 
 def _lower(word: str) -> str:

@@ -156,7 +156,10 @@ class Index:
         try:
             arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS]
             terms = (folder / "terms.txt").read_text(encoding="utf-8").split("\n")
-        except (OSError, ValueError) as error:
+            starts, documents, gains, _ = arrays
+            if len(starts) != len(terms) + 1 or not len(documents) == len(gains) == starts[-1]:
+                raise ValueError(f"{len(terms)} terms and {len(documents)} postings do not fit its list of starts")
+        except (OSError, EOFError, ValueError) as error:
             raise ValueError(f"{folder} is no search index ({error}); delete the folder to have it made anew") from None
         return cls(terms, *arrays)
 

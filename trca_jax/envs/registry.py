@@ -9,6 +9,7 @@ from trca_jax.envs.base import Benchmark
 
 _BENCHMARKS = {
     "alfworld": ("trca_jax.envs.alfworld", "Alfworld"),
+    "searchqa": ("trca_jax.envs.searchqa", "Searchqa"),
     "webshop": ("trca_jax.envs.webshop", "Webshop"),
 }
 

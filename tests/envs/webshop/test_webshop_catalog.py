@@ -100,7 +100,7 @@ def test_rows_without_a_usable_asin_are_left_out():
         ({"customization_options": ["x"]}, "B000000001"),
         ({"customization_options": {"Size": [{"price": 1}]}}, "no 'value'"),
         ({"customization_options": {"Size": "large"}}, "B000000001"),
-        ({"customization_options": {"Size": [{"value": 3}]}}, "its Size is 3"),
+        ({"customization_options": {"Size": [{"value": 3}]}}, "its option 'Size' is 3"),
     ],
 )
 def test_a_product_that_cannot_be_read_is_named(row, said):

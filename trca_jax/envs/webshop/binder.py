@@ -78,13 +78,16 @@ def read_wish(instruction: str) -> Wish:
     return Wish(text, head, options, bound, _phrases(text, head), kind_words, kind)
 
 
-def _options(text: str) -> tuple[str, dict[str, str]]:
-    """The text before the options, and the options: they begin after the last ' with ' before the first ': '."""
+def _options(text: str) -> tuple[str, dict[str, str] | None]:
+    """The text before the options, and the options: they begin after the last ' with ' before the first ': '. None if
+    something there is no 'name: value'."""
     colon = text.find(": ")
     start = text.rfind(" with ", 0, colon) if colon > 0 else -1
     if start < 0:
         return text, {}
     parts = re.split(r", and (?=[^:,]+: )", text[start + len(" with ") :])
+    if not all(": " in part for part in parts):
+        return text, None
     return text[:start], dict(part.split(": ", 1) for part in parts)
 
 
@@ -92,11 +95,13 @@ def _phrases(base: str, head: str) -> tuple[str, ...]:
     """Pieces of the base text between commas and joining words. A piece of the head may hold the kind behind an
     attribute of unknown length, so its first two and three words are phrases too."""
     found: list[str] = []
+    head = head.lower()
+    of_head = len(_BREAK.split(head))
     for number, piece in enumerate(_BREAK.split(base.lower())):
         piece, parts = piece.strip(" ."), piece.split()
-        if number < len(_BREAK.split(head)):
+        if number < of_head:
             found += [" ".join(parts[:size]) for size in (2, 3) if size < len(parts)]
-        if piece and piece != head.lower():
+        if piece and piece != head:
             found.append(piece)
     return tuple(dict.fromkeys(found))
 

@@ -6,6 +6,7 @@ Source: spec/webshop.md section 2.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -88,7 +89,7 @@ def make_products(
         try:
             own = attributes.get(asin, {})
             products[asin] = _product(item, own, annotations.get(asin, ()), nouns.get(asin))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, ValueError) as error:
             reason = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"{where}: product {asin} (number {number}) cannot be read: {reason}") from None
     if not products:
@@ -96,7 +97,8 @@ def make_products(
     return tuple(products.values())
 
 
-def _product(item: Mapping[str, Any], own: Mapping[str, Any], annotated: Iterable, nouns) -> Product:
+def _product(item: Mapping[str, Any], own: Any, annotated: Any, nouns: Any) -> Product:
+    own = _object(own, "attributes entry")
     texts = {key: item[key] for key in _PRODUCT_KEYS}
     bullets = texts.pop("small_description")
     for key, value in texts.items():
@@ -115,14 +117,15 @@ def _product(item: Mapping[str, Any], own: Mapping[str, Any], annotated: Iterabl
         query=texts["query"].lower().strip(),
         product_category=texts["product_category"],
         attributes=_texts(own.get("attributes", _NO_ATTRIBUTES), "attributes"),
-        instruction=own.get("instruction"),
+        instruction=None if own.get("instruction") is None else _text(own["instruction"], "instruction"),
         instruction_attributes=_texts(own.get("instruction_attributes") or (), "instruction_attributes"),
-        annotations=tuple(_annotation(entry) for entry in annotated),
+        annotations=tuple(_annotation(entry) for entry in _list(annotated, "list of annotations")),
         nouns=None if nouns is None else _texts(nouns, "nouns"),
     )
 
 
-def _annotation(entry: Mapping[str, Any]) -> Annotation:
+def _annotation(entry: Any) -> Annotation:
+    entry = _object(entry, "annotation")
     return Annotation(
         _text(entry["instruction"], "instruction"),
         _texts(entry["instruction_attributes"], "instruction_attributes"),
@@ -133,7 +136,7 @@ def _annotation(entry: Mapping[str, Any]) -> Annotation:
 def read_price(pricing: str | None) -> tuple[float, ...]:
     """The one or two prices of '$12.50' or '$9.99 to $1,014.98'; 100 dollars where nothing is written.
 
-    Raises ValueError for a text without a price.
+    Raises ValueError for a text without a price, and for one that no number can hold.
     """
     if not pricing:
         return _NO_PRICE
@@ -142,29 +145,43 @@ def read_price(pricing: str | None) -> tuple[float, ...]:
         prices = tuple(float(part) for part in parts)
     except ValueError:
         prices = ()
-    if not prices:
-        raise ValueError(f"its pricing {pricing!r} is no price; expected a text such as '$12.50' or '$9 to $12.50'")
+    if not prices or not all(map(math.isfinite, prices)):
+        raise ValueError(f"its pricing {pricing!r:.60} is no price; expected a text such as '$12.50' or '$9 to $12.50'")
     return prices
 
 
-def _options(customization: Mapping[str, Any] | None) -> dict[str, tuple[str, ...]]:
+def _options(customization: Any) -> dict[str, tuple[str, ...]]:
     return {
-        name.lower(): tuple(_text(entry["value"], name).strip().replace("/", " | ").lower() for entry in entries)
-        for name, entries in (customization or {}).items()
+        name.lower(): tuple(_value(entry, f"option {name!r}") for entry in _list(entries, f"option {name!r}"))
+        for name, entries in _object(customization or {}, "customization_options").items()
         if entries is not None
     }
 
 
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"its {what} is {value!r}, expected a text")
+def _value(entry: Any, what: str) -> str:
+    return _text(_object(entry, what)["value"], what).strip().replace("/", " | ").lower()
+
+
+def _checked(value: Any, kind: type | tuple[type, ...], what: str, expected: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"its {what} is {value!r:.80}, expected {expected}")
     return value
 
 
+def _object(value: Any, what: str) -> Mapping[str, Any]:
+    return _checked(value, Mapping, what, "an object")
+
+
+def _list(value: Any, what: str) -> Iterable:
+    return _checked(value, (list, tuple), what, "a list")
+
+
+def _text(value: Any, what: str) -> str:
+    return _checked(value, str, what, "a text")
+
+
 def _texts(values: Any, what: str) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise ValueError(f"its {what} is the text {values!r}, expected a list of texts")
-    return tuple(_text(value, what) for value in values)
+    return tuple(_text(value, what) for value in _list(values, what))
 
 
 def read_json(path: Path, kind: type) -> Any:
@@ -173,7 +190,7 @@ def read_json(path: Path, kind: type) -> Any:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise ValueError(f"no file {path}; expected WebShop's {path.name}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         size = path.stat().st_size if path.exists() else 0
         raise ValueError(
             f"{path} ({size} bytes) is no complete JSON file ({type(error).__name__}: {error}); it may be half "

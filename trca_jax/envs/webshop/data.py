@@ -51,8 +51,16 @@ def load_products(source: str) -> tuple[Product, ...]:
     return with_nouns(products)
 
 
+def holds_catalogue(source: str) -> bool:
+    """Whether a catalogue lies there, be it complete or not; False for "generated"."""
+    try:
+        return source != GENERATED and bool(_items_file(source))
+    except ValueError:
+        return False
+
+
 def _items_file(source: str) -> Path:
-    path = Path(source).expanduser()
+    path = Path(os.path.expanduser(source))
     if path.is_file():
         if not path.stem.startswith(ITEMS):
             raise ValueError(f"{path} is no catalogue: expected a file {ITEMS}.json or {ITEMS}_1000.json")
@@ -83,7 +91,10 @@ def _beside(items: Path, name: str, size: str, needed: bool = True) -> Path | No
 
 def _noun_lists(path: Path) -> dict[str, list[str]]:
     lists = read_json(path, dict)
-    return lists.get("nouns", lists)
+    lists = lists.get("nouns", lists)
+    if not isinstance(lists, dict):
+        raise ValueError(f"{path}: its nouns are a {type(lists).__name__}, expected an object of lists by asin")
+    return lists
 
 
 @lru_cache(maxsize=2)
@@ -91,10 +102,11 @@ def load_shop(source: str) -> Shop:
     """The catalogue of `load_products` with its search index; every session of the process shares it."""
     products = load_products(source)
     texts, names = [product.document() for product in products], [product.asin for product in products]
-    if len(products) < _LARGE:
-        return Shop(products, Index.build(texts, names))
     try:
-        return Shop(products, cached_index(texts, names, cache_folder()))
+        large = len(products) >= _LARGE
+        return Shop(products, cached_index(texts, names, cache_folder()) if large else Index.build(texts, names))
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     except OSError as error:
         warnings.warn(f"the search index is not kept: {error}; set TRCA_CACHE to a folder with room", stacklevel=2)
         return Shop(products, Index.build(texts, names))

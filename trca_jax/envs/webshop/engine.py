@@ -80,7 +80,8 @@ class Shop:
         text environment)."""
         prefix, *rest = keywords
         if prefix == "<r>":
-            return tuple(Random(draw).sample(range(len(self.products)), min(TOP, len(self.products))))
+            rng = Random(draw.encode("utf-8", "surrogatepass"))
+            return tuple(rng.sample(range(len(self.products)), min(TOP, len(self.products))))
         if prefix == "<c>":
             return self._by_category.get(rest[0].strip() if rest else "", ())
         if prefix == "<q>":
