@@ -27,8 +27,11 @@
 # python launch/sweep.py --config=configs/ablations/lambda.py      # writes runs/lambda/results.jsonl
 # ```
 #
-# It can be stopped at any time and goes on where it was. Below, the results of a **tiny** sweep over λ are read: enough
-# to see how, far too little to choose λ by.
+# It can be stopped at any time and goes on where it was. Behind the file stands the config that the grid lies over,
+# as in `lambda.py:webshop`, or `lambda.py:chests.config` for the little world of
+# [new_benchmark](new_benchmark.ipynb). The sweep that is read below was made in that world, with two seeds, 320
+# rollouts a run and 32 held-out tasks: a minute a run, enough to see how results are read, and far too little to
+# choose λ by. Put the file of your own sweep in its place.
 
 # %%
 from pathlib import Path
@@ -75,38 +78,30 @@ for name, of in figures.items():
 shades = plt.get_cmap("viridis")(np.linspace(0.85, 0.1, len(found)))
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=(3, 2), layout="constrained")
 for (name, curve), colour in zip(found.items(), shades, strict=True):
-    value, low, high = np.array(figures[name]["points"]).T
-    left.fill_between(curve.rollouts, low, high, color=colour, alpha=0.1, linewidth=0)
-    left.plot(curve.rollouts, value, color=colour, marker="o", ms=5, mec="white", linewidth=2.2, label=name)
+    left.plot(curve.rollouts, curve.success, color=colour, marker="o", ms=5, mec="white", linewidth=2.2, label=name)
 left.set(xlabel="sampled rollouts", ylim=(0, None))
 left.yaxis.set_major_formatter(lambda y, _: f"{y:.0%}")
 left.legend(loc="upper left")
 left.set_title("Held-out success")
-left.set_title("bands: 95 %, over seeds and games", loc="right", **NOTE)
+left.set_title("mean over seeds and games", loc="right", **NOTE)
 
 values = [float(name.removeprefix("λ=")) for name in found]
-for key, label, colour in (
-    ("success", f"after {budget:,.0f} rollouts", COLOURS[0]),
-    ("area", "on the way", COLOURS[1]),
+for key, label, colour, aside in (
+    ("success", f"after {budget:,.0f} rollouts", COLOURS[0], -0.012),
+    ("area", "on the way", COLOURS[1], 0.012),
 ):
     value, low, high = np.array([of[key][0] if key == "success" else of[key] for of in figures.values()]).T
     right.errorbar(
-        values,
-        value,
-        [value - low, high - value],
-        color=colour,
-        marker="o",
-        ms=6.5,
-        mec="white",
-        capsize=3,
-        label=label,
-    )
+        np.array(values) + aside, value, [value - low, high - value], color=colour, marker="o", ms=6.5, mec="white",
+        capsize=3, label=label,
+    )  # fmt: skip
 right.axvline(0.8, color="#888888", linewidth=0.9, linestyle="--", zorder=0)
-right.text(0.79, 0.97, "published choice", ha="right", va="top", transform=right.get_xaxis_transform(), **NOTE)
-right.set(xlabel="λ", ylim=(0, None))
+right.text(0.79, 0.02, "published choice", ha="right", transform=right.get_xaxis_transform(), **NOTE)
+right.set(xlabel="λ", ylim=(0, 1.1 * max(of["success"][0][2] for of in figures.values())))
 right.yaxis.set_major_formatter(lambda y, _: f"{y:.0%}")
-right.legend(loc="lower right")
+right.legend(loc="upper left", bbox_to_anchor=(0, 1.02), ncols=2, fontsize=9)
 right.set_title("Success against λ")
+right.set_title("bars: 95 %", loc="right", **NOTE)
 plt.show()
 
 # %% [markdown]

@@ -14,8 +14,8 @@
 # Eight rollouts of one household task, played by a small policy at the start of its training. What does TRCA tell the
 # policy about each action, and why?
 #
-# The game is from our generator, and its rollouts were sampled in the third iteration of a run. A run keeps the rollouts
-# of some iterations in such files (`rollouts-N.npz`): put the path of one below, and keep the episodes of one group.
+# The game is from our generator, and its rollouts were sampled in the third iteration of a run. A run keeps the
+# rollouts of some iterations in such files (`rollouts-N.npz`): put the path of one below, and keep one group of it.
 
 # %%
 from collections import defaultdict

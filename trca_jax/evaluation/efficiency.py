@@ -73,7 +73,7 @@ def resample(curve: Curve, draws: int, seed: int) -> Float[np.ndarray, "D K"]:
     """Mean success of `draws` samples of as many seeds and as many games, both drawn with replacement.
 
     A game keeps its draw over all evaluations, so what is computed from a whole curve has the interval of a curve; and
-    games are drawn before seeds, so curves over the same games see the same draws.
+    curves over as many games (and seeds) see the same draws, so their difference is that of pairs.
     success_dk = Σ_sg v_ds·w_dg·won_skg / Σ_sg v_ds·w_dg, v and w multinomial; NaN where nothing drawn was played.
     Source: the crossed ("pigeonhole") bootstrap, Owen 2007.
     """
