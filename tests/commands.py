@@ -83,7 +83,7 @@ class Commands:
         for name in list(flags.FLAGS):
             if name.split(".")[0] == "config":
                 delattr(flags.FLAGS, name)
-            elif name in ("run", "split", "repeats", "out", "dtype", "reply", "endpoint", "model"):
+            elif name in ("run", "split", "repeats", "out", "dtype", "reply", "endpoint", "model", "task"):
                 flags.FLAGS[name].unparse()
         flags.FLAGS.unparse_flags()
         with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:

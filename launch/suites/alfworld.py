@@ -24,8 +24,8 @@ WHY_BROKEN = "TextWorld's own engine does not run under Python 3.13" if sys.vers
 def alfworld(source: str, quick: bool) -> list[Row]:
     """The cached engine beside TextWorld's own: the same commands in the same games, one in ten of them invalid.
 
-    source: of the games. Seconds are CPU time, so that other work on the machine changes little. Raises ValueError if the engines differ, and
-    where TextWorld's own does not run.
+    source: of the games. Seconds are CPU time, so that other work on the machine changes little. Raises ValueError if
+    the engines differ, and where TextWorld's own does not run.
     """
     if WHY_BROKEN:
         raise ValueError(f"{WHY_BROKEN}; use Python 3.11 or 3.12 to compare")
