@@ -31,9 +31,12 @@ def get_config() -> ConfigDict:
     c.env.games = 0  # training games; 0: all there are
     c.env.seed = 0  # of the choice of games
     c.env.options = ConfigDict()  # the benchmark's own settings
+    # Of its rubric: other fields of the decision context (none: those of rubric.toml), and operators that do not count.
+    c.env.rubric = ConfigDict({"context": (), "without": ()})
     c.env.max_steps = 25
     c.env.workers = 1
     c.env.deadline_s = 60.0  # of one reset or step, before its worker is replaced
+    c.env.max_failed = 0.5  # share of an iteration's episodes; if more of them fail to run, the run stops
     c.env.patience_s = 5.0  # that a batch waits for its environments before it plays on without the late ones
 
     c.agent = ConfigDict()
@@ -96,6 +99,7 @@ def get_config() -> ConfigDict:
     c.checkpoint = ConfigDict()
     c.checkpoint.every = 10
     c.checkpoint.keep = 2
+    c.checkpoint.rollouts = 10  # iterations; their rollouts, and those of the last, are kept for report.py. 0: none
 
     c.warmstart = ConfigDict()
     c.warmstart.steps = 0  # 0: start from agent.model as it is

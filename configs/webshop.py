@@ -33,11 +33,12 @@ def get_config(preset: str = "tiny"):
     c.agent.buckets.slots = (256, 384, 512, 768)  # longer episodes are cut off; few are, and all rows are as long
     c.agent.buckets.commands = (16, 64)
     if preset == "warmstart":
-        c.warmstart.steps = 620
+        c.warmstart.steps = 940
         c.warmstart.phases = (
-            (0.581, 0.95, 6400, "all", 32, 3e-3, 0.4),
-            (0.064, 0.5, 1024, "all", 32, 1.5e-3, 0.4),
-            (0.355, 1.0, 6400, "won", 32, 2e-3, 0.05),
+            (0.383, 0.95, 6400, "all", 32, 3e-3, 0.4),
+            (0.043, 0.5, 1024, "all", 32, 1.5e-3, 0.4),
+            (0.234, 1.0, 6400, "won", 32, 2e-3, 0.05),
+            (0.34, 1.0, 9600, "won", 32, 2e-3, 0.05),
         )
     elif preset != "tiny":
         raise ValueError(f"preset {preset!r} is unknown, expected tiny, warmstart or {', '.join(PRESETS)}")

@@ -143,7 +143,7 @@ def check_config(c: ConfigDict) -> None:
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
         "agent.max_new": 1, "ppo.max_skipped": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1,
         "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.trials": 1, "eval.every": 0, "checkpoint.every": 1,
-        "checkpoint.keep": 1, "warmstart.steps": 0, "seed": 0,
+        "checkpoint.keep": 1, "checkpoint.rollouts": 0, "warmstart.steps": 0, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
         if (value := _field(c, name)) < low:

@@ -24,6 +24,7 @@ from trca_jax.policy.tokenizer import word_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 _VERBS = "go to open close take put move use clean heat cool examine look inventory from with in on help task scene see"
+_FLAGS = frozenset("run split repeats out dtype reply endpoint model jobs budgets goal picture task".split())
 SMALL = {
     "tasks": 2, "group_size": 2, "iterations": 3, "env.games": 2, "env.max_steps": 5, "eval.games": 2,
     "env.task_types": ("pick_and_place_simple", "pick_clean_then_place_in_recep"), "checkpoint.every": 1,
@@ -32,9 +33,9 @@ SMALL = {
 }  # fmt: skip
 
 
-def write_small_model(folder: Path, hidden: int = 32) -> Path:
-    """A model folder of one layer with random weights and the words of ALFWorld."""
-    tokenizer = word_tokenizer([make_benchmark("alfworld").vocabulary(), _VERBS])
+def write_small_model(folder: Path, hidden: int = 32, words: str = "") -> Path:
+    """A model folder of one layer with random weights; words: those it knows, ALFWorld's by default."""
+    tokenizer = word_tokenizer([words or make_benchmark("alfworld").vocabulary(), _VERBS])
     size = Qwen2Config(
         vocab_size=len(tokenizer), hidden_size=hidden, intermediate_size=48, num_layers=1, num_heads=2, num_kv_heads=1,
         head_dim=16, rope_theta=1e4, remat="none",
@@ -83,7 +84,7 @@ class Commands:
         for name in list(flags.FLAGS):
             if name.split(".")[0] == "config":
                 delattr(flags.FLAGS, name)
-            elif name in ("run", "split", "repeats", "out", "dtype", "reply", "endpoint", "model", "task"):
+            elif name in _FLAGS:
                 flags.FLAGS[name].unparse()
         flags.FLAGS.unparse_flags()
         with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as end:

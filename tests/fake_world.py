@@ -6,6 +6,7 @@ import jax
 from boxes import COLOURS, COMMANDS, Boxes
 from tiny import TINY, random_params
 
+from trca_jax.agents.parse import parse
 from trca_jax.envs.base import Example
 from trca_jax.policy.tokenizer import word_tokenizer
 from trca_jax.rubrics.library import parse_library
@@ -112,7 +113,7 @@ class Player:
 class ShortPrompt:
     """A stepwise prompt of few words that ends inside the tag; it shows the last step."""
 
-    layout, opened, think, stops = "stepwise", True, False, ("</action>",)
+    layout, opened, messages, stops = "stepwise", True, False, ("</action>",)
 
     def first(self, instruction, observation, admissible):
         return f"task {instruction} scene {observation} <action>"
@@ -120,6 +121,9 @@ class ShortPrompt:
     def next(self, instruction, history, observation, admissible):
         before, action = history[-1]
         return f"task {instruction} scene {before} {action} {observation} <action>"
+
+    def read(self, answer):
+        return parse(answer, opened=True)
 
 
 TOKENIZER = word_tokenizer(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trca_jax.agents.parse import Parsed, parse
+from trca_jax.agents.parse import Parsed, parse, thought
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,18 @@ def test_bytes_that_are_no_text_become_question_marks():
     """Prompts show earlier actions, and tokenizers take text alone."""
     answer = b"<action>open \xff box</action>".decode("utf-8", "surrogateescape")
     assert parse(answer) == Parsed("open ? box", 8, 18)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("<think> It is hot.\nSo: </think>\n<action>go</action>", "It is hot.\nSo:"),
+        ("I see. <action>go</action> and more", "I see."),
+        ("<action>go</action>", ""),
+        ("go to desk 1 </action>", ""),  # the prompt opened the tag
+        ("<think>no action at all", "no action at all"),
+        ("", ""),
+    ],
+)
+def test_a_thought_is_what_stands_before_the_action(answer, said):
+    assert thought(answer) == said

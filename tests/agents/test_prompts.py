@@ -15,7 +15,7 @@ def test_a_conversation_of_words_shows_the_task_once_and_ends_inside_the_tag():
     first = prompt.first("put a mug on the desk.", "You are here. Your task is to: put a mug on the desk.", COMMANDS)
     assert first == "task put mug desk scene here <action>"
     assert prompt.next("put a mug on the desk.", HISTORY, "You open it.", COMMANDS) == "open <action>"
-    assert (prompt.layout, prompt.opened, prompt.think) == ("append", True, False)
+    assert (prompt.layout, prompt.opened) == ("append", True)
 
 
 @pytest.mark.parametrize("history", [0, 1, 2, 5, 9])
@@ -38,7 +38,7 @@ def test_the_first_fresh_prompt_has_no_history():
     text = InstructPrompt("You act.").first("find a mug", "a room", COMMANDS)
     assert "taken" not in text and "Observation 1" not in text
     assert text == InstructPrompt("You act.").next("find a mug", [], "a room", COMMANDS)
-    assert (InstructPrompt.layout, InstructPrompt.opened, InstructPrompt.think) == ("stepwise", False, True)
+    assert (InstructPrompt.layout, InstructPrompt.opened) == ("stepwise", False)
 
 
 @pytest.mark.parametrize("name", PROMPTS)

@@ -31,7 +31,7 @@ def test_a_conversation_begins_with_role_actions_example_and_task_and_goes_on_wi
         "Observation: you see box 1 .",
     ]
     assert prompt.next("open the red box", [("a", "b")], "it is red .", COMMANDS) == "Observation: it is red ."
-    assert (prompt.layout, prompt.opened, prompt.think, prompt.stops) == ("append", False, True, ("</action>",))
+    assert (prompt.layout, prompt.opened, prompt.messages, prompt.stops) == ("append", False, True, ("</action>",))
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

@@ -34,6 +34,7 @@ VARIANTS = {
     ),
 }
 compiled = {name: make("trca", **options) for name, (options, _) in VARIANTS.items()}
+halves = {part: make("trca", **{f"{part}_weight": 0.0}) for part in ("episode", "step")}
 default, breakthrough_only = compiled["default"], make("trca", lam=1.0)
 scaled = make("trca", evidence=4.0, invalidity=4.0, execution=4.0, terminal_scale=4.0)
 
@@ -66,6 +67,27 @@ def test_without_success_the_step_part_still_ranks(batch):
             assert ranks.min() < 0 < ranks.max()
             np.testing.assert_allclose(ranks.sum(), 0, atol=1e-3)
             assert ranks[values.argmax()] == ranks.max() and ranks[values.argmin()] == ranks.min()
+
+
+@settings(deadline=None, max_examples=30)
+@given(batches())
+def test_a_part_of_weight_zero_is_left_out(batch):
+    whole = default(batch)
+    real = np.arange(whole.step.shape[1]) < np.asarray(batch.length)[:, None]
+    np.testing.assert_array_equal(halves["episode"](batch).advantage, whole.step)
+    np.testing.assert_array_equal(
+        halves["step"](batch).advantage, np.where(real, np.asarray(whole.episode)[:, None], 0.0)
+    )
+
+
+def test_the_parts_have_weights_of_their_own():
+    batch = batch_of(r_env=[[0, 1], [0, 0], [1, 0]], outcome=[1, 0, 1], length=[2, 1, 2], group=[0, 0, 0])
+    whole = default(batch)
+    weighted = make("trca", episode_weight=0.5, step_weight=3.0)(batch)
+    expected = 0.5 * np.asarray(whole.episode)[:, None] + 3 * np.asarray(whole.step)
+    real = np.arange(2) < np.asarray(batch.length)[:, None]
+    assert np.ptp(whole.episode) > 0 and np.ptp(whole.step) > 0
+    np.testing.assert_allclose(weighted.advantage, np.where(real, expected, 0), rtol=1e-6)
 
 
 def test_all_successful_is_as_flat_as_all_failed():

@@ -8,7 +8,7 @@ from absl import flags
 
 from configs.alfworld import get_config
 from launch import benchmark
-from launch.suites import Row, alfworld, compare, credit, envs, rubric, webshop
+from launch.suites import Row, alfworld, compare, credit, rubric
 from trca_jax.envs.alfworld.games import load_games
 from trca_jax.envs.base import TaskSet
 

@@ -11,6 +11,7 @@ from configs.alfworld import get_config
 from launch.ledger import Bookkeeper
 from trca_jax.rollout.episode import Episode, Step
 from trca_jax.rubrics.language import Judge
+from trca_jax.rubrics.library import select
 
 NOTHING = np.zeros(0, np.int32)
 
@@ -84,3 +85,12 @@ def test_before_the_first_action_and_after_a_failure_there_is_no_entry():
     broken.failure = "broken"
     ledger = bookkeeper()(broken)
     assert ledger.entries == () and ledger.covered == frozenset() and len(ledger.items) == 4
+
+
+def test_a_library_that_is_judged_in_part():
+    config = get_config()
+    config.env.max_steps = 6
+    part = select(LIBRARY, ("opened",), (), ("first_look",))
+    ledger = Bookkeeper(SimpleNamespace(benchmark=World(), judge=Judge(part)), config)(episode("open 2", "open 1"))
+    assert [item.name for item in ledger.items] == ["unparsed", "refused", "goal_opened"]
+    assert [[part.fired for part in entry.parts] for entry in ledger.entries] == [[], [(("goal_opened", True),)]]

@@ -19,9 +19,13 @@ from tensorboardX.proto.event_pb2 import Event
 from launch import train
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.metrics import read_metrics
+from trca_jax.learner.rollouts import judged, recredited
 from trca_jax.learner.state import new_state, optimizer
 from trca_jax.policy.load import load_policy
 from trca_jax.rollout.collect import Collector
+from trca_jax.rollout.store import read_episodes
+from trca_jax.rollout.world import benchmark_of
+from trca_jax.rubrics.language import Judge
 
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module:DeprecationWarning")  # of ml_collections
 LONG = 10  # iterations: long enough to be killed in the middle
@@ -78,8 +82,8 @@ def assert_same_run(commands, folder, other):
         key: value for key, value in shown.items() if not {"seconds", "speed"} & set(key[0].split("/"))
     }
     assert timeless(scalars(folder)) == timeless(scalars(other))
-    for name in (f"evaluation-{n}.json" for n in (0, done)):
-        assert (folder / name).read_text() == (other / name).read_text()
+    for name in (*(f"evaluation-{n}.json" for n in (0, done)), "rollouts-0.npz"):
+        assert (folder / name).read_bytes() == (other / name).read_bytes()
 
 
 def test_a_run_learns_and_leaves_all_that_is_needed_to_understand_it(commands, whole):
@@ -113,6 +117,21 @@ def test_a_run_learns_and_leaves_all_that_is_needed_to_understand_it(commands, w
     done, (state, reference) = checkpoint(commands, folder)
     assert done == LONG and state.updates == 2 * LONG  # two minibatches an iteration
     jax.tree.map(np.testing.assert_array_equal, reference, load_policy(str(commands.model)).params)
+
+
+def test_the_rollouts_of_some_iterations_are_kept_and_give_their_credit_again(commands, whole):
+    folder, _ = whole
+    assert sorted(path.name for path in folder.glob("rollouts*")) == ["rollouts-0.npz", f"rollouts-{LONG - 1}.npz"]
+    config = commands.config(folder)
+    benchmark = benchmark_of(config.env)
+    trained = [r for r in read_metrics(folder) if r["kind"] == "train"]
+    for iteration in (0, LONG - 1):
+        episodes = read_episodes(folder / f"rollouts-{iteration}.npz")
+        batch = judged(config, benchmark, Judge(benchmark.library), episodes)
+        found = recredited(config, batch, {})
+        assert [e.group for e in episodes] == [0, 0, 1, 1]
+        assert np.mean([len(e.steps) for e in episodes]) == trained[iteration]["steps"]
+        assert found.foundational.sum() / 4 == pytest.approx(trained[iteration]["foundational"], rel=1e-5)
 
 
 def test_after_kill_9_the_same_command_continues_bit_for_bit(commands, whole, tmp_path):

@@ -13,6 +13,7 @@ from trca_jax.learner import loop
 from trca_jax.learner.display import Display
 from trca_jax.learner.loop import Trainer, iteration_tasks, ppo_settings
 from trca_jax.policy.load import load_policy
+from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.world import World
 
 
@@ -107,6 +108,23 @@ def test_a_killed_worker_costs_its_episodes_and_nothing_else(commands, world, tm
     assert steps.min() >= 2 * 5 and len(steps) == 10  # transitions of the third and fourth rollout
     assert len(np.unique(packed[2][1].transition[packed[2][1].response_mask])) == 20
     assert int(jax.device_get(one.state.updates)) == 6
+
+
+def test_a_run_stops_where_too_many_episodes_fail_to_run(commands, world, tmp_path):
+    """At the set share it goes on; past it, what was learnt is saved and the commonest reason is told."""
+    one = trainer(commands, world, tmp_path / "run", env__max_failed=0.25)
+
+    def played(*failures):
+        return [Episode(None, 0, "append", failure=failure) for failure in failures]
+
+    one._check_failures(played("status 500", None, None, None))
+    with pytest.raises(
+        ValueError,
+        match=r"3 of 4 episodes failed .* env.max_failed = 0.25 .* commonest reason: status 500\..* the run goes on",
+    ):
+        one._check_failures(played("status 500", "died", "status 500", None))
+    one.close()
+    assert (tmp_path / "run" / "checkpoints" / "0").is_dir()
 
 
 def weights(one):

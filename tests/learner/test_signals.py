@@ -1,5 +1,7 @@
 """Signals of a model: along branches as from scratch, in the right places, and only for who needs them."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,7 +115,11 @@ def test_hindsight_scores_the_response_behind_the_prompt_with_the_final_state(pl
                 history = [(s.before, s.action) for s in episode.steps[:t]]
                 text = codec.prompt.next(episode.task.instruction, history, told, step.admissible)
             kept = row if layout == "append" else []
-            full = [*kept, *codec.prompt_ids(text), *step.response_ids]
+            full = [
+                *kept,
+                *codec.prompt_ids(text, episode.steps[t - 1].response_ids if t else None),
+                *step.response_ids,
+            ]
             expected = from_scratch(full, len(full) - len(step.response_ids), step.allowed)
             assert value == pytest.approx(expected, abs=1e-5)
             row = [*row, *step.prompt_ids, *step.response_ids]
@@ -129,7 +135,9 @@ def test_gold_answers_are_scored_before_every_step_and_at_the_end(played, params
     lead, gold, row = codec.text_ids(LEAD), codec.text_ids("red green"), []
     history = [(s.before, s.action) for s in episode.steps]
     end = codec.prompt.next(episode.task.instruction, history, episode.steps[-1].after, ())
-    prompts = [list(step.prompt_ids) for step in episode.steps] + [codec.prompt_ids(end)]
+    prompts = [list(step.prompt_ids) for step in episode.steps] + [
+        codec.prompt_ids(end, episode.steps[-1].response_ids)
+    ]
     for prompt, answer, value in zip(prompts, [*(s.response_ids for s in episode.steps), []], got, strict=True):
         full = [*(row if layout == "append" else []), *prompt, *lead, *gold]
         assert value == pytest.approx(from_scratch(full, len(full) - len(gold)), abs=1e-5)
@@ -207,6 +215,36 @@ def test_signals_of_every_method_pass_its_checks_and_leave_the_rest_alone(filled
         steps = 0 if episode.failure else len(episode.steps)
         assert batch.tool[r].sum() == max(steps - (not episode.truncated), 0)
         assert (batch.gold_logp[r, : steps + (steps > 0)] < 0).all()
+
+
+class Library(World):
+    """Boxes with golden documents: two for a red box, one for others; every text names each box that it shows."""
+
+    offers = frozenset({"gold answers", "golden documents"})
+
+    def golden(self, task, observations):
+        documents = ("red", "blue") if task.payload["goal"] == "red" else ("green",)
+        return [[float(d in text) for d in documents] for text in observations], [0.5] * len(observations)
+
+
+def test_golden_documents_stand_at_their_steps_and_others_are_marked_missing(played, params):
+    codec, episodes = played["append"]
+    world, method = Library(), METHODS["stepsearch"]
+    signals = Signals(
+        "stepsearch", dataclasses.replace(method, needs=frozenset({"golden_similarity", "redundancy"})), world, CONFIG,
+        codec, hint=HINT, lead_in=LEAD, temperature=1.0, max_new=NEW, batch=4,
+    )  # fmt: skip
+    assert signals.needed
+    plain = credit_batch(episodes, world, Judge(world.library), max_steps=STEPS)
+    batch = signals(None, lambda: None, episodes, None, plain)
+    assert batch.golden_similarity.shape == (4, STEPS, 2)
+    for r, episode in enumerate(episodes):
+        steps = [] if episode.failure else episode.steps
+        for t, step in enumerate(steps):
+            assert batch.golden_similarity[r, t, 0] == float(("green" if r == 3 else "red") in step.after)
+        assert (batch.golden_similarity[r, len(steps) :] == -1).all()
+        assert batch.redundancy[r].tolist() == [0.5] * len(steps) + [0.0] * (STEPS - len(steps))
+    assert (batch.golden_similarity[3, :, 1] == -1).all() and (batch.golden_similarity[0, 0] >= 0).all()
 
 
 def test_trace_asks_the_frozen_start_and_igpo_the_policy(filled, params):

@@ -10,6 +10,7 @@ from fake_world import CONFIG, TOKENIZER, ShortPrompt, World
 
 from trca_jax.agents.parse import parse
 from trca_jax.agents.prompts import InstructPrompt, WordPrompt
+from trca_jax.agents.search_prompt import SearchDialogue
 from trca_jax.envs.alfworld.brief import brief
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.decoding import Decoding
@@ -287,13 +288,16 @@ class TestCodec:
         # Of two commands that read the same the first one is meant.
         assert list(codec.commands(["open[1]", "open 1", "open [1]"]).values()) == ["open[1]"]
 
-    def test_a_chat_template_is_used_for_fresh_prompts_only(self):
+    def test_a_chat_template_is_used_where_a_row_begins(self):
         pytest.importorskip("jinja2", reason="jinja2 is not installed: chat templates were not tested")
         tokenizer = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="</action>")
         tokenizer.chat_template = "see {{ messages[0].content }}{% if add_generation_prompt %} wait{% endif %}"
-        assert Codec(tokenizer, ShortPrompt(), 4).prompt_ids("red box") == TOKENIZER.encode("see red box wait")
-        assert Codec(tokenizer, WordPrompt(brief), 4).prompt_ids("red box") == TOKENIZER.encode("red box")
-        assert Codec(TOKENIZER, ShortPrompt(), 4).prompt_ids("red box") == TOKENIZER.encode("red box")
+        chat, plain = TOKENIZER.encode("see red box wait"), TOKENIZER.encode("red box")
+        cases = ((ShortPrompt(), chat, chat), (WordPrompt(brief), plain, plain), (SearchDialogue("find"), chat, plain))
+        for prompt, first, later in cases:
+            assert Codec(tokenizer, prompt, 4).prompt_ids("red box") == first
+            assert Codec(tokenizer, prompt, 4).prompt_ids("red box", [5]) == later
+            assert Codec(TOKENIZER, prompt, 4).prompt_ids("red box") == plain
 
 
 def test_settings_that_do_not_go_together_are_refused():

@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 from boxes import COMMANDS, task
-from fake_world import World
+from fake_world import DECLARATION, LIBRARY, World
 
 from trca_jax.rollout.episode import Episode, Step
 from trca_jax.rollout.judge import credit_batch, fired_categories, transitions
 from trca_jax.rubrics.language import Judge
+from trca_jax.rubrics.library import select
 
 ROOM = "you see box 1 box 2 box 3 ."
 TIME, NOTHING = "time goes by .", "nothing happens ."
@@ -166,3 +167,13 @@ def test_an_unknown_context_is_refused(played, judge):
 def test_an_episode_longer_than_the_arrays_is_refused(played, judge):
     with pytest.raises(ValueError, match="episode 1 has 3 steps, max_steps is 2"):
         credit_batch(played, World(), judge, max_steps=2)
+
+
+def test_a_selection_of_the_library_is_judged(played, judge):
+    """Without an operator its item is gone and the others judge as before."""
+    whole = credit_batch(played, World(), judge, max_steps=3)
+    narrow = Judge(select(LIBRARY, DECLARATION.contexts, (), ("refused",)))
+    batch = credit_batch(played, World(), narrow, max_steps=3)
+    assert narrow.items == ("first_look", "unparsed", "goal_opened")
+    np.testing.assert_array_equal(batch.judgement, whole.judgement[..., [0, 1, 3]])
+    np.testing.assert_array_equal(batch.context, whole.context)

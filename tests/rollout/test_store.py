@@ -11,7 +11,7 @@ from fake_world import ShortPrompt
 from trca_jax.agents.prompts import WordPrompt
 from trca_jax.envs.alfworld.brief import brief
 from trca_jax.rollout.processes import gather, leads, share
-from trca_jax.rollout.store import decode, encode, read_episodes, write_episodes
+from trca_jax.rollout.store import decode, encode, read_episodes, read_signals, write_episodes
 
 TASKS = [task("a"), task("é", breaks=2), task("b", breaks=0), task("c", "yellow")]
 
@@ -64,6 +64,21 @@ def test_a_file_that_holds_no_episodes_is_named(play, tmp_path, damage):
         path.write_bytes({"cut": path.read_bytes()[:-200], "empty": b"", "text": b"episodes"}[damage])
     with pytest.raises(ValueError, match=r"played\.npz holds no readable episodes .* delete it"):
         read_episodes(path)
+
+
+def test_arrays_may_stand_beside_the_episodes(play, tmp_path):
+    path, episodes = tmp_path / "played.npz", play(TASKS[:1])
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    write_episodes(path, episodes, {"text": values, "mask": values > 2})
+    found = read_signals(path)
+    assert list(found) == ["text", "mask"] and found["mask"].dtype == bool
+    np.testing.assert_array_equal(found["text"], values)
+    assert [e.task.id for e in read_episodes(path)] == ["a"]
+    write_episodes(path, episodes)
+    assert read_signals(path) == {}
+    path.write_bytes(b"no archive")
+    with pytest.raises(ValueError, match=r"played\.npz holds no readable arrays"):
+        read_signals(path)
 
 
 def test_one_process_has_everything():

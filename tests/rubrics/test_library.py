@@ -2,7 +2,7 @@
 
 import pytest
 
-from trca_jax.rubrics.library import parse_library, read_library
+from trca_jax.rubrics.library import parse_library, read_library, select
 from trca_jax.rubrics.schema import BindingField, Fact
 
 FACTS = (Fact("accepted", "flag", ""), Fact("revealed", "symbols", "", 2))
@@ -69,3 +69,30 @@ def test_faults_are_named(tmp_path, old, new, says):
 def test_missing_file_is_a_clear_error(tmp_path):
     with pytest.raises(ValueError, match="No such file"):
         read_library(tmp_path / "no.toml", FACTS, FIELDS, CONTEXTS)
+
+
+OPERATOR = TEXT[TEXT.index("[[") : TEXT.index("[context]")]
+TWO = TEXT.replace("[context]", OPERATOR.replace('"seen"', '"again"') + "[context]")
+
+
+def test_a_selection_has_its_own_context_and_operators():
+    whole = read(TWO)
+    assert [operator.name for operator in whole.operators] == ["seen", "again"]
+    assert select(whole, CONTEXTS, (), ()) == whole
+    assert select(whole, CONTEXTS, ("stage", "place"), ()).context == ("stage", "place")
+    narrow = select(whole, CONTEXTS, (), ("again",))
+    assert [operator.name for operator in narrow.operators] == ["seen"] and narrow.context == whole.context
+    assert narrow == read()  # also in its fingerprint
+
+
+@pytest.mark.parametrize(
+    ("context", "without", "says"),
+    [
+        (("room",), (), "context field 'room' of test is unknown, expected place, stage"),
+        ((), ("sen",), "operator 'sen' of test is unknown, expected seen"),
+        ((), ("seen",), "all operators of test are left out"),
+    ],
+)
+def test_a_selection_of_what_there_is_not_is_refused(context, without, says):
+    with pytest.raises(ValueError, match=says):
+        select(read(), CONTEXTS, context, without)

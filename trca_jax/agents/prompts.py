@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from trca_jax.agents.parse import CLOSE
+from trca_jax.agents.parse import CLOSE, Parsed, parse
 from trca_jax.agents.react import ReactPrompt
+from trca_jax.agents.search_prompt import SearchDialogue, SearchPrompt
 from trca_jax.envs.base import Benchmark
 
 
 class Prompt(Protocol):
-    """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. think: answers must reason first.
-    stops: texts that end an answer as soon as they are complete."""
+    """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. messages: what is added to a row is a
+    message of its own; otherwise it goes on where the answer ended. stops: texts that end an answer as soon as they are
+    complete."""
 
     layout: str
     opened: bool
-    think: bool
+    messages: bool
     stops: tuple[str, ...]
 
     def first(self, instruction: str, observation: str, admissible: Sequence[str]) -> str:
@@ -32,6 +34,9 @@ class Prompt(Protocol):
         """The text before a later action: what is added to the row (append), or all of it (stepwise).
         history: all earlier (observation, action) pairs."""
 
+    def read(self, answer: str) -> Parsed:
+        """The action of an answer to this prompt."""
+
 
 class WordPrompt:
     """The append layout of tiny policies: texts in few words, actions between tags, no list of commands.
@@ -39,16 +44,20 @@ class WordPrompt:
     brief: makes a text shorter, as `Benchmark.brief`.
     """
 
-    layout, opened, think, stops = "append", True, False, (CLOSE,)
+    layout, opened, messages, stops = "append", True, False, (CLOSE,)
 
     def __init__(self, brief: Callable[[str], str]):
         self._brief = brief
 
     def first(self, instruction, observation, admissible):
-        return f"task {self._brief(instruction)} scene {self._brief(observation)} <action>"
+        scene = "" if observation == instruction else self._brief(observation)  # some worlds begin with the task alone
+        return f"task {self._brief(instruction)} scene {scene} <action>"
 
     def next(self, instruction, history, observation, admissible):
         return f"{self._brief(observation)} <action>"
+
+    def read(self, answer: str) -> Parsed:
+        return parse(answer, opened=True)
 
 
 class InstructPrompt:
@@ -58,7 +67,7 @@ class InstructPrompt:
     less than 0.
     """
 
-    layout, opened, think, stops = "stepwise", False, True, (CLOSE,)
+    layout, opened, messages, stops = "stepwise", False, True, (CLOSE,)
 
     def __init__(self, role: str, history: int = 2):
         if history < 0:
@@ -81,10 +90,16 @@ class InstructPrompt:
         ]
         return "\n".join(lines)
 
+    def read(self, answer: str) -> Parsed:
+        """Answers must reason, too."""
+        return parse(answer, think=True)
+
 
 # What agent.prompt may be: how each is made for a benchmark.
 PROMPTS: dict[str, Callable[[Benchmark], Prompt]] = {
     "word": lambda benchmark: WordPrompt(benchmark.brief),
     "instruct": lambda benchmark: InstructPrompt(benchmark.role),
     "react": lambda benchmark: ReactPrompt(benchmark.role, benchmark.declaration.actions, benchmark.example),
+    "search": lambda benchmark: SearchPrompt(benchmark.role),
+    "search-r1": lambda benchmark: SearchDialogue(benchmark.role),
 }

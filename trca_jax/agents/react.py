@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trca_jax.agents.parse import CLOSE
+from trca_jax.agents.parse import CLOSE, Parsed, parse
 from trca_jax.envs.base import Example
 
 _HOW = (
@@ -20,7 +20,7 @@ class ReactPrompt:
     not listed, as in the original. example: as `Benchmark.example`. Source: spec/methods.md section 9.4.
     """
 
-    layout, opened, think, stops = "append", False, True, (CLOSE,)
+    layout, opened, messages, stops = "append", False, True, (CLOSE,)
 
     def __init__(self, role: str, actions: Sequence[str], example: Example):
         turns = [
@@ -40,3 +40,7 @@ class ReactPrompt:
 
     def next(self, instruction, history, observation, admissible):
         return f"Observation: {observation}"
+
+    def read(self, answer: str) -> Parsed:
+        """Answers must reason, too."""
+        return parse(answer, think=True)

@@ -24,7 +24,7 @@ class TRCASettings:
     the items of a category or given to each item (budget_mode). terminal_scale: multiplies r_env in the return.
     episode_value: A_E compares the outcome (success), the score (Σ_t r_env) or the sum of all rewards. norm: divide by
     the std or only subtract the mean. ddof, eps: of every std. invalid_penalty: taken off the return of a step whose
-    action could not be parsed.
+    action could not be parsed. episode_weight, step_weight: multiply A_E and A_S; 0 leaves one out.
     """
 
     lam: float = 0.8
@@ -39,11 +39,14 @@ class TRCASettings:
     ddof: int = 1
     eps: float = 1e-6
     invalid_penalty: float = 0.0
+    episode_weight: float = 1.0
+    step_weight: float = 1.0
 
     def __post_init__(self):
         check_number("lam", self.lam, 0, 1)
         check_number("gamma", self.gamma, 0, 1)
-        for name in ("evidence", "invalidity", "execution", "terminal_scale", "eps", "invalid_penalty"):
+        numbers = ("evidence", "invalidity", "execution", "terminal_scale", "eps", "invalid_penalty")
+        for name in (*numbers, "episode_weight", "step_weight"):
             check_number(name, getattr(self, name))
         check_choice("budget_mode", self.budget_mode, ("category", "item"))
         check_choice("episode_value", self.episode_value, ("outcome", "score", "return"))
@@ -92,7 +95,7 @@ def trca(batch: CreditBatch, settings: TRCASettings) -> Credit:
         **rules,
     )
     return Credit(
-        advantage=keep(episode_r[:, None] + step_rt, mask_rt),
+        advantage=keep(settings.episode_weight * episode_r[:, None] + settings.step_weight * step_rt, mask_rt),
         episode=episode_r,
         step=step_rt,
         foundational=foundational_rt,

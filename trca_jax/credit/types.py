@@ -161,7 +161,7 @@ class Credit:
     """The credit of every step; all arrays are 0 at steps that are not real.
 
     advantage: what the policy loss multiplies. episode: the part that compares whole rollouts (mean over the rollout's
-    steps). step: the part that compares steps of one context, unweighted. foundational, breakthrough, rubric: the
+    steps). step: the part that compares steps of one context, both unweighted. foundational, breakthrough, rubric: the
     rubric rewards r_F, r_B and their fusion r_TRCA. returns: the value that the method standardises for each step.
     diagnostics: scalars for the log. token_advantage, token_returns: of every response token and the critic's targets,
     for methods that value tokens; None for the others, whose tokens all take their step's advantage.

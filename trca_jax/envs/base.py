@@ -124,6 +124,10 @@ class Benchmark(Protocol):
     def gold(self, task: Task) -> str:
         """The gold answer, for benchmarks that offer it. Neither the agent nor the rubric may see it."""
 
+    def golden(self, task: Task, observations: Sequence[str]) -> tuple[list[list[float]], list[float]]:
+        """For benchmarks that offer golden documents: how well each observation's documents match each golden document
+        of the task, from 0 to 1, and the share of an observation's documents that were shown before."""
+
     def tasks(self, split: str, count: int | None = None) -> TaskSet:
         """The tasks of a split; `count` draws so many of them, evenly over the kinds."""
 

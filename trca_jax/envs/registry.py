@@ -9,6 +9,7 @@ from trca_jax.envs.base import Benchmark
 
 _BENCHMARKS = {
     "alfworld": ("trca_jax.envs.alfworld", "Alfworld"),
+    "searchqa": ("trca_jax.envs.searchqa", "Searchqa"),
     "webshop": ("trca_jax.envs.webshop", "Webshop"),
 }
 
@@ -16,9 +17,17 @@ _BENCHMARKS = {
 def make_benchmark(name: str, **settings: Any) -> Benchmark:
     """The benchmark of that name; settings: its own fields, such as where its data lies.
 
-    Raises ValueError for an unknown name, naming those that exist.
+    name: one of ours, or 'package.module:Class' for any other that Python can import. Raises ValueError for an unknown
+    name, naming those that exist.
     """
-    if name not in _BENCHMARKS:
-        raise ValueError(f"unknown benchmark {name!r}; expected one of {', '.join(sorted(_BENCHMARKS))}")
-    module, factory = _BENCHMARKS[name]
-    return getattr(import_module(module), factory)(**settings)
+    module, _, factory = name.partition(":")
+    if not factory:
+        if name not in _BENCHMARKS:
+            known = ", ".join(sorted(_BENCHMARKS))
+            raise ValueError(f"unknown benchmark {name!r}; expected one of {known}, or 'package.module:Class'")
+        module, factory = _BENCHMARKS[name]
+    try:
+        made = getattr(import_module(module), factory)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"benchmark {name!r} cannot be imported ({error}); is its folder on PYTHONPATH?") from error
+    return made(**settings)

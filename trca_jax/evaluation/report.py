@@ -18,7 +18,7 @@ from rich.table import Table
 
 # Okabe and Ito's colours, which differ in hue and lightness for every kind of colour vision; yellow is too pale.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_MARKERS = "osD^vPX"
+MARKERS = "osD^vPX"
 _Z = 1.959964  # 97.5 % point of the normal distribution
 STYLE = {
     "font.size": 10, "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
@@ -117,7 +117,7 @@ def learning_curve(
             _line(bottom, runs.get(label, ()), "useful", colour, label)
             # Intervals at the same place would hide each other.
             aside = (place - (len(labels) - 1) / 2) * 0.01 * last
-            _points(top, evaluations.get(label, ()), aside, colour, _MARKERS[place % len(_MARKERS)])
+            _points(top, evaluations.get(label, ()), aside, colour, MARKERS[place % len(MARKERS)])
         for axes, title in ((top, "Success"), (bottom, "Useful transitions")):
             axes.set_title(title)
             axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))

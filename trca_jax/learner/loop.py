@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from trca_jax.learner.display import Display
 from trca_jax.learner.interrupts import Stopped, interrupts
 from trca_jax.learner.metrics import MetricsLog, rollout_metrics
 from trca_jax.learner.record import open_run
+from trca_jax.learner.rollouts import judged, write_rollouts
 from trca_jax.learner.signals import Signals
 from trca_jax.learner.state import TrainState, new_state, optimizer
 from trca_jax.learner.throughput import forward_flops, peak_flops
@@ -31,7 +33,6 @@ from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout import store
 from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.episode import Episode
-from trca_jax.rollout.judge import credit_batch
 from trca_jax.rollout.pack import TokenBatch, pack
 from trca_jax.rollout.processes import gather, leads, share
 from trca_jax.rollout.world import World, make_codec
@@ -168,6 +169,18 @@ class Trainer:
                 "ppo.lr, or look for -inf log-probabilities in what is sampled"
             )
 
+    def _check_failures(self, episodes: Sequence[Episode]) -> None:
+        """Raises ValueError, once everything is saved, if too many episodes failed to run to learn from the rest."""
+        reasons = Counter(episode.failure for episode in episodes if episode.failure)
+        if reasons.total() > self._config.env.max_failed * len(episodes):
+            self.save()
+            raise ValueError(
+                f"{reasons.total()} of {len(episodes)} episodes failed to run in iteration {self.iteration + 1}, more "
+                f"than env.max_failed = {self._config.env.max_failed:g} of them; the commonest reason: "
+                f"{reasons.most_common(1)[0][0]}. Mend it and start the same command again: the run goes on from "
+                f"checkpoint {self.iteration}"
+            )
+
     def close(self) -> None:
         self._checkpoints.close()
         self.log.close()
@@ -189,16 +202,10 @@ class Trainer:
         tasks = [task for task in chosen for _ in range(c.group_size)]
         groups = [g for g in range(c.tasks) for _ in range(c.group_size)]
         episodes = self._play(tasks, groups, key, on_turn)
+        self._check_failures(episodes)
         lap("collect")
         display.phase("judging")
-        batch = credit_batch(
-            episodes,
-            self._world.benchmark,
-            self._world.judge,
-            max_steps=c.env.max_steps,
-            context=self._method.context,
-            similarity=c.credit[c.method].get("similarity", 0.0),
-        )
+        batch = judged(c, self._world.benchmark, self._world.judge, episodes)
         lap("judge")
         rows = pack(
             episodes, max_steps=c.env.max_steps, multiple=c.ppo.minibatches * c.ppo.micro_rows,
@@ -212,6 +219,7 @@ class Trainer:
         assigned = jax.device_get(self._credit(batch))
         lap("credit")
         metrics = rollout_metrics(episodes, batch, assigned, self._world.judge.items)
+        self._keep(episodes, batch)
         display.phase("update")
         with jax.set_mesh(self._mesh):
             metrics |= self._train(rows, batch, assigned)
@@ -231,6 +239,12 @@ class Trainer:
         parts = gather(store.encode(own))
         size = len(own)
         return [e for i, data in enumerate(parts) for e in store.decode(data, tasks[i * size : (i + 1) * size])]
+
+    def _keep(self, episodes: Sequence[Episode], batch: CreditBatch) -> None:
+        """Writes the rollouts of every config.checkpoint.rollouts-th iteration and of the last one into the folder."""
+        every, last = self._config.checkpoint.rollouts, self.iteration + 1 == self._config.iterations
+        if leads() and every and (self.iteration % every == 0 or last):
+            write_rollouts(self._folder, self.iteration, episodes, batch)
 
     def _frozen(self):
         """The start policy, on the devices."""

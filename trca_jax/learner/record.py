@@ -24,6 +24,7 @@ _FREE = (
     "env.patience_s",
     "mesh",
     "distributed",
+    "sweep",
 )
 
 
@@ -59,20 +60,25 @@ def open_run(folder: Path, config: ConfigDict, facts: Mapping) -> None:
     path = folder / "run.json"
     now = {"config": json.loads(config.to_json()), **facts, "versions": versions()}
     if path.exists():
-        before = read_run(folder)
-        for name, value in _flat(now).items():
-            old = _flat(before).get(name)
-            free = name.startswith(("versions", "evaluation", *(f"config.{prefix}" for prefix in _FREE)))
-            if old != value and not free:
-                raise ValueError(
-                    f"{folder} holds a run with {name} = {old!r}, but this one has {value!r}; "
-                    "use another --config.workdir, or the same settings to continue it"
-                )
+        check_same(folder, read_run(folder), now)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(path, now)
     except OSError as error:
         raise ValueError(f"cannot write the run folder {folder} ({error}); choose another --config.workdir") from error
+
+
+def check_same(folder: Path, before: Mapping, now: Mapping) -> None:
+    """Raises ValueError naming the first field in which a run differs from `before`, the record in its folder."""
+    recorded = _flat(before)
+    for name, value in _flat(now).items():
+        old = recorded.get(name)
+        free = name.startswith(("versions", "evaluation", *(f"config.{prefix}" for prefix in _FREE)))
+        if old != value and not free:
+            raise ValueError(
+                f"{folder} holds a run with {name} = {old!r}, but this one has {value!r}; "
+                "use another --config.workdir, or the same settings to continue it"
+            )
 
 
 def read_run(folder: Path) -> dict:

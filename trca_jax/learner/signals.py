@@ -197,7 +197,7 @@ class Signals:
         hint: str, lead_in: str, temperature: float, max_new: int, batch: int,
     ):  # fmt: skip
         self._needs, self._benchmark, self._codec = method.needs, benchmark, codec
-        self.needed = bool(method.needs & {"gold_logp", "tool", "hindsight_logp", "token_values"})
+        self.needed = bool(method.needs & {"gold_logp", "tool", "hindsight_logp", "token_values", "golden_similarity"})
         self._hint, self._lead_in, self._max_new, self._batch = hint, lead_in, max_new, batch
         self._branches = functools.partial(branch_logp, config, temperature=temperature, batch=batch)
         self._values = jax.jit(lambda *rows: constrain(token_values(config, *rows), config.rules, "length", "length"))
@@ -230,6 +230,8 @@ class Signals:
             found["hindsight_logp"] = self._hindsight(state.params, episodes, batch)
         if "token_values" in self._needs:
             found |= self._token_values(state.critic.params, rows, batch)
+        if "golden_similarity" in self._needs:
+            found |= self._golden(episodes, batch)
         return dataclasses.replace(batch, **found)
 
     def _spread(self, make: Callable[[Episode], tuple], params, episodes, shape) -> np.ndarray:
@@ -256,6 +258,17 @@ class Signals:
     def _hindsight(self, params, episodes, batch: CreditBatch) -> np.ndarray:
         make = lambda e: hindsight_branches(e, self._codec, self._hint)  # noqa: E731
         return self._spread(make, params, episodes, batch.r_env.shape)
+
+    def _golden(self, episodes, batch: CreditBatch) -> dict[str, np.ndarray]:
+        told = [self._benchmark.golden(e.task, [] if e.failure else [step.after for step in e.steps]) for e in episodes]
+        documents = max((len(match) for similarity, _ in told for match in similarity), default=0)
+        similarity = np.full((*batch.r_env.shape, max(documents, 1)), -1.0, np.float32)
+        redundancy = np.zeros(batch.r_env.shape, np.float32)
+        for r, (matches, repeated) in enumerate(told):
+            for t, match in enumerate(matches):
+                similarity[r, t, : len(match)] = match
+            redundancy[r, : len(repeated)] = repeated
+        return {"golden_similarity": similarity, "redundancy": redundancy}
 
     def _token_values(self, critic, rows: TokenBatch, batch: CreditBatch) -> dict[str, np.ndarray]:
         shape = (*batch.r_env.shape, self._max_new)

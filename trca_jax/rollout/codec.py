@@ -37,13 +37,13 @@ class Codec:
     def prompt_ids(self, text: str, answer: Sequence[int] | None = None) -> list[int]:
         """The tokens of a prompt. answer: the sampled tokens that it follows, if there are any.
 
-        A fresh prompt is put into the tokenizer's chat template, if there is one; so are a conversation's messages,
-        unless they end inside an answer. Without a template these are lines of their own.
+        A fresh prompt is put into the tokenizer's chat template, if there is one; so is the beginning of a row, unless
+        it ends inside an answer, and what is added to it, if that is a message. Without a template messages are lines.
         """
         if self.prompt.layout == "stepwise":
             return self.message_ids(text)
-        if self.prompt.opened:
-            return list(self._encode(text))
+        if not self.prompt.messages:
+            return list(self._encode(text)) if self.prompt.opened or answer is not None else self.message_ids(text)
         if answer is None:
             return self.message_ids(text if self._tokenizer.chat_template else f"{text}\n")
         if not self._tokenizer.chat_template:

@@ -15,7 +15,6 @@ from itertools import pairwise
 import jax
 import numpy as np
 
-from trca_jax.agents.parse import parse
 from trca_jax.envs.base import Observation, Task
 from trca_jax.envs.pool import EnvPool
 from trca_jax.policy.config import Qwen2Config
@@ -224,7 +223,7 @@ class Collector:
             else:
                 answer = self._codec.decode(sampled)
                 step.answer = self._codec.text(sampled)
-                parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
+                parsed = self._codec.prompt.read(answer.text)
                 step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
             half.rows[i] = half.rows[i] + sampled
             actions.append(step.action or "")

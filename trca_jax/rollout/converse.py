@@ -10,7 +10,6 @@ import numpy as np
 
 from trca_jax.agents.chat import Chat, Reply
 from trca_jax.agents.endpoint import ChatError, ContextFull
-from trca_jax.agents.parse import parse
 from trca_jax.agents.prompts import Prompt
 from trca_jax.envs.base import Task
 from trca_jax.envs.pool import EnvPool
@@ -131,7 +130,7 @@ class Conversations:
             return False
         step = episode.steps[-1]
         step.answer = _cut(reply.text, self._prompt.stops)
-        step.action = parse(step.answer, think=self._prompt.think).action
+        step.action = self._prompt.read(step.answer).action
         talk.append(_message("assistant", step.answer))
         return True
 

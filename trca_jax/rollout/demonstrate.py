@@ -57,5 +57,5 @@ def _prompt(episode: Episode, codec: Codec, seen, history) -> None:
     else:
         text = codec.prompt.first(episode.task.instruction, seen.text, seen.admissible)
     blank = np.zeros(0, np.int32)
-    ids = np.array(codec.prompt_ids(text), np.int32)
+    ids = np.array(codec.prompt_ids(text, episode.steps[-1].response_ids if history else None), np.int32)
     episode.steps.append(Step(ids, blank, blank, None, None, (0, 0), seen.text, seen.admissible))

@@ -21,9 +21,10 @@ def credit_batch(
 ) -> CreditBatch:  # fmt: skip
     """The arrays that credit methods read; R = len(episodes), T = max_steps.
 
-    context: 'fields' numbers decision contexts by the rubric's context fields (TRCA), 'observation' by the exact text
-    before the action (GiGPO and its kin), similarity above 0 by groups of similar texts (`similar_groups`). An episode
-    that failed has length 0. Only observable text is read.
+    judge: of the benchmark's library, or of what `select` takes of it. context: 'fields' numbers decision contexts by
+    that library's context fields (TRCA), 'observation' by the exact text before the action (GiGPO and its kin),
+    similarity above 0 by groups of similar texts (`similar_groups`). An episode that failed has length 0. Only
+    observable text is read.
     Raises ValueError for an unknown context and for an episode of more than max_steps steps.
     """
     if context not in ("fields", "observation"):
@@ -38,7 +39,7 @@ def credit_batch(
         told, known = transitions(episode, benchmark)
         facts.append(told)
         if context == "fields":
-            states = [tuple(fields[name] for name in benchmark.library.context) for fields in known]
+            states = [tuple(fields[name] for name in judge.library.context) for fields in known]
         else:
             states = [*(step.before for step in episode.steps), episode.steps[-1].after] if told else []
         paths.append([(episode.group, state) for state in states])
@@ -48,8 +49,8 @@ def credit_batch(
         paths = _similar_paths(paths, similarity)
     here, following = context_ids(paths, T)
     symbols = judge.symbols()
-    bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], benchmark.library, symbols)
-    judgement, bound = judge(encode_facts(facts, benchmark.library, symbols, T), bindings)
+    bindings = encode_bindings([benchmark.bind(e.task) for e in episodes], judge.library, symbols)
+    judgement, bound = judge(encode_facts(facts, judge.library, symbols, T), bindings)
     return CreditBatch(
         judgement=np.asarray(judgement),
         item_category=np.broadcast_to(judge.category, bound.shape),

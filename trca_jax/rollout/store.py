@@ -6,8 +6,9 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -17,11 +18,16 @@ from trca_jax.rollout.episode import Episode, Step
 _ARRAYS = {"prompt_ids": np.int32, "response_ids": np.int32, "behaviour_logp": np.float32}
 _STEP = ("action", "action_span", "before", "admissible", "after", "reward", "answer")
 _TASK = ("id", "benchmark", "instruction", "kind")
+_SIGNAL = "signal_"
+_NONE: Mapping[str, np.ndarray] = MappingProxyType({})
+_DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
 _EPISODE = ("group", "layout", "first_observation", "won", "truncated", "failure", "reflections")
 
 
-def encode(episodes: Sequence[Episode]) -> bytes:
-    """A compressed archive of arrays (tokens of all steps, one behind another) and one JSON text for the rest."""
+def encode(episodes: Sequence[Episode], signals: Mapping[str, np.ndarray] = _NONE) -> bytes:
+    """A compressed archive of arrays (tokens of all steps, one behind another) and one JSON text for the rest.
+
+    signals: arrays to keep beside them, by name; `read_signals` gives them back."""
     steps = [step for episode in episodes for step in episode.steps]
     text = [
         {
@@ -40,6 +46,7 @@ def encode(episodes: Sequence[Episode]) -> bytes:
     arrays["constrained"] = np.array([step.allowed is not None for step in steps], bool)
     if constrained:
         arrays["allowed"] = np.concatenate(constrained)
+    arrays |= {_SIGNAL + name: np.asarray(array) for name, array in signals.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
@@ -73,10 +80,10 @@ def decode(data: bytes, tasks: Sequence[Task] | None = None) -> list[Episode]:
     return episodes
 
 
-def write_episodes(path: Path, episodes: Sequence[Episode]) -> None:
-    """Writes a file of episodes atomically."""
+def write_episodes(path: Path, episodes: Sequence[Episode], signals: Mapping[str, np.ndarray] = _NONE) -> None:
+    """Writes a file of episodes, and of arrays that belong to them, atomically."""
     part = path.with_name(path.name + ".part")
-    part.write_bytes(encode(episodes))
+    part.write_bytes(encode(episodes, signals))
     os.replace(part, path)
 
 
@@ -84,6 +91,15 @@ def read_episodes(path: Path) -> list[Episode]:
     """The episodes of a file, their tasks without a payload. Raises ValueError if it is no such file."""
     try:
         return decode(path.read_bytes())
-    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         problem = f"{path} holds no readable episodes ({error})"
         raise ValueError(f"{problem}; delete it to have them played again") from None
+
+
+def read_signals(path: Path) -> dict[str, np.ndarray]:
+    """The arrays that were written beside the episodes. Raises ValueError if it is no such file."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name.removeprefix(_SIGNAL): archive[name] for name in archive.files if name.startswith(_SIGNAL)}
+    except _DAMAGE as error:
+        raise ValueError(f"{path} holds no readable arrays ({error}); delete it") from None

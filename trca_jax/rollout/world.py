@@ -15,20 +15,22 @@ from trca_jax.policy.sampler import Buckets
 from trca_jax.rollout.codec import Codec
 from trca_jax.rollout.collect import Collector
 from trca_jax.rubrics.language import Judge
+from trca_jax.rubrics.library import select
+from trca_jax.rubrics.schema import Library
 
 
 class World:
     """Context manager around the environment workers.
 
-    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed, and
-    options, the benchmark's own).
-    slots: episodes played at once.
+    env: the config's env section (name, data, task_types, games, max_steps, workers, deadline_s, patience_s, seed,
+    options, the benchmark's own, and rubric, what the judge takes of its library).
+    slots: episodes played at once. Raises ValueError for what the benchmark or its library does not have.
     """
 
     def __init__(self, env, slots: int):
         self.env = env
         self.benchmark = benchmark_of(env)
-        self.judge = Judge(self.benchmark.library)
+        self.judge = Judge(library_of(env, self.benchmark))
         self.pool = EnvPool(self.benchmark.make_env, slots=slots, workers=env.workers, deadline_s=env.deadline_s)
 
     def __enter__(self) -> World:
@@ -59,6 +61,11 @@ class World:
 def benchmark_of(env) -> Benchmark:
     """The benchmark of the config's env section, without environments."""
     return make_benchmark(env.name, source=env.data, task_types=tuple(env.task_types), seed=env.seed, **env.options)
+
+
+def library_of(env, benchmark: Benchmark) -> Library:
+    """What env.rubric takes of the benchmark's library. Raises ValueError for names that it does not have."""
+    return select(benchmark.library, benchmark.declaration.contexts, env.rubric.context, env.rubric.without)
 
 
 def make_codec(agent, tokenizer: PreTrainedTokenizerBase, benchmark: Benchmark) -> Codec:

@@ -49,11 +49,13 @@ class Judge:
     `encode_bindings`; item j fires at (r,t) only where its condition is certainly true. It is bound for rollout r if
     every binding field that its condition names is known (and, for a set, known to have a member); an unbound item
     never fires. symbols(): a table for `encode_facts` and `encode_bindings`, fresh for every batch.
-    items: names [J]. category: index into `CATEGORIES`, int32 [J]. Raises ValueError if the library is not sound.
+    library: as it was given. items: names [J]. category: index into `CATEGORIES`, int32 [J]. Raises ValueError if the
+    library is not sound.
     """
 
     def __init__(self, library: Library) -> None:
         check(library)
+        self.library = library
         items = _items(library)
         kinds = {entry.name: entry.kind for entry in (*library.facts, *library.fields)}
         fields = frozenset(entry.name for entry in library.fields)

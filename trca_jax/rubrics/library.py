@@ -56,6 +56,28 @@ def parse_library(text: str, facts: Sequence[Fact], fields: Sequence[BindingFiel
     return library
 
 
+def select(library: Library, contexts: Sequence[str], context: Sequence[str], without: Sequence[str]) -> Library:
+    """The library with other context fields (none: its own) and without some operators; for ablations.
+
+    contexts: the fields on offer. What remains of a category shares its whole budget. Raises ValueError for a name that
+    there is not, and if no operator would remain.
+    """
+    known = [operator.name for operator in library.operators]
+    for names, offered, what in ((context, contexts, "context field"), (without, known, "operator")):
+        if unknown := sorted(set(names) - set(offered)):
+            raise ValueError(f"{what} {unknown[0]!r} of {library.benchmark} is unknown, expected {', '.join(offered)}")
+    parts = {
+        "benchmark": library.benchmark,
+        "facts": library.facts,
+        "fields": library.fields,
+        "operators": tuple(operator for operator in library.operators if operator.name not in without),
+        "context": tuple(context) or library.context,
+    }
+    if not parts["operators"]:
+        raise ValueError(f"all operators of {library.benchmark} are left out; keep at least one")
+    return Library(**parts, fingerprint=fingerprint(**parts))
+
+
 def fingerprint(**parts: Any) -> str:
     """sha256 (hex) of a library's content in canonical form: sorted keys, conditions with blanks made single."""
     canonical = json.dumps(parts, default=asdict, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,94 @@
+"""One environment slot: a question, a search engine, and an answer that ends the episode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trca_jax.envs.base import Observation, Task
+from trca_jax.envs.searchqa.actions import ANSWER, SEARCH, project
+from trca_jax.envs.searchqa.commands import offered
+from trca_jax.envs.searchqa.questions import Question
+from trca_jax.envs.searchqa.retrieval import RetrievalError
+from trca_jax.envs.searchqa.rewards import stepsearch_reward
+from trca_jax.envs.searchqa.scoring import exact_match, f1
+from trca_jax.envs.searchqa.sources import names, retriever
+from trca_jax.envs.searchqa.texts import PROTOCOLS, RETRY, SEARCH_R1, Document, information, read_information
+
+QUERIES = ("free", "offered")
+_LONGEST_QUERY = 2000  # characters that are sent to a search engine
+# What an episode earns: of the answer (None: there is none), the question and the queries made.
+REWARDS: dict[str, Callable[[str | None, Question, list[str]], float]] = {
+    "em": lambda answer, q, queries: 0.0 if answer is None else exact_match(answer, q.golden_answers),
+    "f1": lambda answer, q, queries: 0.0 if answer is None else f1(answer, q.golden_answers),
+    "stepsearch": lambda answer, q, queries: stepsearch_reward(
+        answer, q.golden_answers, queries, [[key] for key in q.sub_questions]
+    ),
+}
+
+
+class SearchqaEnv:
+    """Plays one question at a time; all slots of a process share corpus and search engine. See `envs.base.Env`.
+
+    source, engine: as `sources.retriever`; engine '' is no search engine, and every search is an invalid action.
+    protocol: 'verl-agent' answers an invalid action with an empty observation, 'search-r1' with a hint; the texts of
+    passages differ too (`texts.information`). limit: actions of an episode, all counted; the last one's search is not
+    executed. k: passages a search. reward: 'em', 'f1' or 'stepsearch', given once at the end; an episode is won if
+    its answer equals a gold alias. queries: 'free', or 'offered' to list commands, for policies that choose among them.
+    The answer is what the projected action holds and nothing else: no passage can end or score an episode. A search
+    engine that fails ends the episode with `failure`: no text, no reward.
+    Raises ValueError for unknown settings.
+    """
+
+    def __init__(
+        self, source: str, engine: str, *, protocol: str, limit: int, k: int, reward: str, queries: str
+    ) -> None:
+        for what, value, known in (("protocol", protocol, PROTOCOLS), ("reward", reward, tuple(REWARDS)),
+                                   ("queries", queries, QUERIES)):  # fmt: skip
+            if value not in known:
+                raise ValueError(f"{what} {value!r} is unknown; expected one of {', '.join(known)}")
+        if limit < 1 or k < 1:
+            raise ValueError(f"a limit of {limit} actions with {k} passages a search; expected at least 1 of each")
+        self._source, self._engine, self._protocol, self._limit, self._k = source, engine, protocol, limit, k
+        self._reward, self._offered = REWARDS[reward], queries == "offered"
+
+    def reset(self, task: Task) -> Observation:
+        """The question."""
+        self._question: Question = task.payload
+        self._taken, self._done = 0, False
+        self._queries: list[str] = []
+        self._seen: list[tuple[Document, ...]] = []
+        return self._observation(self._question.question)
+
+    def step(self, action: str) -> Observation:
+        """The answer to any text; see `project` for what is executed of it."""
+        if self._done:
+            return Observation("", done=True)
+        self._taken += 1
+        found, last = project(action), self._taken >= self._limit
+        if found.kind == ANSWER:
+            return self._end(found.argument)
+        if found.kind == SEARCH and not last and self._engine:
+            self._queries.append(found.argument)
+            query = found.argument[:_LONGEST_QUERY]
+            (passages,) = retriever(self._source, self._engine).search([query], self._k)
+            if isinstance(passages, RetrievalError):
+                self._done = True
+                return Observation("", done=True, failure=f"no search: {passages.reason}")
+            text = information(passages, self._protocol)
+            self._seen.append(read_information(text) or ())
+            return self._observation(text)
+        if last:
+            return self._end(None)
+        return self._observation(RETRY if self._protocol == SEARCH_R1 else "")
+
+    def _end(self, answer: str | None) -> Observation:
+        self._done = True
+        won = answer is not None and exact_match(answer, self._question.golden_answers) == 1.0
+        return Observation("", reward=self._reward(answer, self._question, self._queries), done=True, won=won)
+
+    def _observation(self, text: str) -> Observation:
+        commands = ()
+        if self._offered:
+            searches = bool(self._engine) and self._taken + 1 < self._limit
+            commands = offered(self._question.question, self._seen, names(self._source), searches=searches)
+        return Observation(text, commands)
