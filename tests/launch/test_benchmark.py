@@ -8,7 +8,7 @@ from absl import flags
 
 from configs.alfworld import get_config
 from launch import benchmark
-from launch.suites import Row, alfworld, compare, credit, rubric
+from launch.suites import Row, alfworld, compare, credit, envs, rubric, webshop
 from trca_jax.envs.alfworld.games import load_games
 from trca_jax.envs.base import TaskSet
 
@@ -49,9 +49,7 @@ def test_both_engines_play_alike_and_ours_is_faster(monkeypatch):
 
 def test_envs_measures_webshop_on_generated_data_and_on_a_catalogue_that_is_given(monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(
-        envs, "alfworld", lambda source, quick: asked.append((source, quick)) or [Row("games", 1.0, "s")]
-    )
+    monkeypatch.setattr(envs, "alfworld", lambda *given: asked.append(given) or [Row("games", 1.0, "s")])
     monkeypatch.setattr(envs, "WHY_BROKEN", "")
     monkeypatch.setattr(webshop, "_fresh", lambda source: {"ready_s": 2.0, "ready_mb": 30.0, "mb": 40.0})
     monkeypatch.setattr(webshop, "step_ms", lambda source, walks: 0.5 if source == "generated" else 0.7)
