@@ -115,7 +115,7 @@ class Bookkeeper:
                 rubric=float(given.rubric[0, t]),
                 to_come=float(given.returns[0, t]),
                 so_far=float(discounts[: t + 1] @ gains[: t + 1]),
-                context={name: known[t][name] for name in benchmark.library.context},
+                context={name: known[t][name] for name in judge.library.context},
                 number=int(batch.context[0, t]) + 1,  # numbered as they come
             )
             for t in range(batch.length[0])
@@ -125,7 +125,7 @@ class Bookkeeper:
 
     def _items(self, task: Task, weight: np.ndarray) -> list[Item]:
         """Every item of the judge, whether it is bound or not."""
-        judge, library = self._world.judge, self._world.benchmark.library
+        judge, library = self._world.judge, self._world.judge.library
         binding = self._world.benchmark.bind(task)
         operators = {operator.name: operator for operator in library.operators}
         items = []

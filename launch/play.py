@@ -59,11 +59,10 @@ class Player:
                 console.print(view.manual(ledger))
             elif line == "?":
                 console.print(view.commands(offered, console.width))
-            elif line.isdecimal() and not 1 <= int(line[:9]) <= len(offered):
-                console.print(f"There is no command {view.plain(line)}; ? lists them.", markup=False)
             elif line.isdecimal():
-                command = offered[int(line) - 1]
-                return _BLANK.sub(lambda blank: self.line(f"{blank[1]}: "), command)
+                if 1 <= (number := _number(line)) <= len(offered):
+                    return _BLANK.sub(lambda blank: self.line(f"{blank[1]}: "), offered[number - 1])
+                console.print(f"There is no command {line}; ? lists them.", markup=False)
             elif line:
                 return line
 
@@ -95,8 +94,8 @@ def choose(tasks: TaskSet, wanted: str | None, seed: int) -> Task:
     if wanted is None:
         return Random(seed).choice(tasks.tasks)
     found = [task for task in tasks if task.id == wanted]
-    if not found and wanted.isdecimal() and int(wanted[:9]) < len(tasks):
-        found = [tasks.tasks[int(wanted)]]
+    if not found and wanted.isdecimal() and _number(wanted) < len(tasks):
+        found = [tasks.tasks[_number(wanted)]]
     if not found:
         raise ValueError(
             f"--task={wanted} is not in split {tasks.split}; expected a number from 0 to {len(tasks) - 1}, or an id "
@@ -127,6 +126,11 @@ def play(world: World, episode: Episode, keep: Bookkeeper, place: str) -> None:
             ledger = keep(episode)
             console.print(view.transition(t, action, seen.text, ledger.entries[-1], keep.settings))
         episode.truncated = going and t == steps
+
+
+def _number(digits: str) -> int:
+    """Python reads no number of thousands of digits; beyond a dozen they are all too large here."""
+    return int(digits.lstrip("0")[:12] or 0)
 
 
 def _listed(admissible: tuple[str, ...]) -> tuple[str, ...]:

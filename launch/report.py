@@ -58,8 +58,8 @@ def main() -> int:
     write_text(out, page(title, facts(folder, config, record), notes(record, benchmark, files, data), train, held_out,
                          items(judge, train), data))  # fmt: skip
     shown = sum(len(group["rollouts"]) for file in data["files"] for group in file["groups"])
-    console.print(f"report {out}: {out.stat().st_size / 1e6:.1f} MB, {shown} of {sum(len(f.episodes) for f in files)} "
-                  "episodes")  # fmt: skip
+    size, of = out.stat().st_size / 1e6, sum(len(file.episodes) for file in files)
+    console.print(f"report {out}: {size:.1f} MB, {shown} of {of} episodes", soft_wrap=True)
     return 0
 
 

@@ -24,7 +24,7 @@ from trca_jax.policy.tokenizer import word_tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 _VERBS = "go to open close take put move use clean heat cool examine look inventory from with in on help task scene see"
-_FLAGS = frozenset("run split repeats out dtype reply endpoint model jobs budgets goal picture".split())
+_FLAGS = frozenset("run split repeats out dtype reply endpoint model jobs budgets goal picture task".split())
 SMALL = {
     "tasks": 2, "group_size": 2, "iterations": 3, "env.games": 2, "env.max_steps": 5, "eval.games": 2,
     "env.task_types": ("pick_and_place_simple", "pick_clean_then_place_in_recep"), "checkpoint.every": 1,

@@ -11,12 +11,12 @@ import time
 from statistics import median
 
 from launch.suites import Row
+from launch.suites.webshop_process import STEPS
 from trca_jax.envs.base import Env, Task
 from trca_jax.envs.registry import make_benchmark
 from trca_jax.envs.webshop.data import GENERATED, holds_catalogue
 
 EPISODES = 128  # 16 tasks of 8 rollouts
-_STEPS = 15
 
 
 def webshop(source: str, quick: bool) -> list[Row]:
@@ -53,7 +53,7 @@ def step_ms(source: str, walks: int) -> float:
 
 def _walk(env: Env, task: Task, rng: random.Random) -> tuple[int, float]:
     seen, spent, steps = env.reset(task), 0.0, 0
-    while not seen.done and steps < _STEPS:
+    while not seen.done and steps < STEPS:
         command = rng.choice(seen.admissible)
         start = time.thread_time()
         seen = env.step(command)

@@ -8,7 +8,7 @@ from absl import flags
 
 from configs.alfworld import get_config
 from launch import benchmark
-from launch.suites import Row, alfworld, compare, credit, rubric
+from launch.suites import Row, alfworld, compare, credit, envs, rubric, webshop
 from trca_jax.envs.alfworld.games import load_games
 from trca_jax.envs.base import TaskSet
 
@@ -45,6 +45,41 @@ def test_both_engines_play_alike_and_ours_is_faster(monkeypatch):
     monkeypatch.setattr(alfworld.AlfworldEnv, "step", answer)
     with pytest.raises(ValueError, match=r"answer differently in train/look_at_obj_in_light"):
         alfworld.alfworld("generated", quick=True)
+
+
+def test_envs_measures_webshop_on_generated_data_and_on_a_catalogue_that_is_given(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(envs, "alfworld", lambda *given: asked.append(given) or [Row("games", 1.0, "s")])
+    monkeypatch.setattr(envs, "WHY_BROKEN", "")
+    monkeypatch.setattr(webshop, "_fresh", lambda source: {"ready_s": 2.0, "ready_mb": 30.0, "mb": 40.0})
+    monkeypatch.setattr(webshop, "step_ms", lambda source, walks: 0.5 if source == "generated" else 0.7)
+    (tmp_path / "items_shuffle.json").write_text("[]")
+    config = get_config()
+    rows = {}
+    for source in ("generated", str(tmp_path), "elsewhere"):
+        config.env.data = source
+        rows[source] = [(row.name, row.value, row.unit) for row in envs.envs(config, quick=True)]
+    own = [("webshop_step_ms", 0.5, "ms"), ("webshop_ready_s", 2.0, "s"), ("webshop_128_episodes_mb", 40.0, "MB")]
+    data = [("webshop_data_step_ms", 0.7, "ms"), ("webshop_data_ready_s", 2.0, "s")]
+    assert rows["generated"] == rows["elsewhere"] == [("games", 1.0, "s"), *own]
+    assert rows[str(tmp_path)] == [("games", 1.0, "s"), *own, *data, ("webshop_data_128_episodes_mb", 40.0, "MB")]
+    assert asked == [("generated", True), ("generated", True), ("elsewhere", True)]
+
+    monkeypatch.setattr(envs, "WHY_BROKEN", "it does not run")
+    assert [row.name for row in envs.envs(config, quick=True)] == [name for name, *_ in own]
+
+
+def test_a_step_of_webshop_is_the_mean_of_all(monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr(webshop.time, "thread_time", lambda: next(clock) * 2e-3)
+    assert webshop.step_ms("generated", 3) == pytest.approx(2.0)  # by that clock each step takes 2 ms
+
+
+def test_a_fresh_process_says_what_it_needed(tmp_path):
+    figures = webshop._fresh("generated")
+    assert figures["ready_s"] > 0 and 0 < figures["ready_mb"] <= figures["mb"] + 1 < 200
+    with pytest.raises(ValueError, match=r"failed: ValueError: no WebShop data at .*nowhere"):
+        webshop._fresh(str(tmp_path / "nowhere"))
 
 
 def test_play_offers_invalid_commands_and_follows_the_seed():

@@ -29,7 +29,7 @@ def test_a_run_tells_its_ceiling_and_reports_the_score(commands, tmp_path):
     held_out = load_tasks("generated", "test", task_types=("beauty", "grocery"), count=4)
     assert held_out.source in said and "goal sha1" in held_out.source and "out of reach" in held_out.source
     record = json.loads((tmp_path / "run.json").read_text())
-    assert record["games"]["evaluation"]["sha256"] == held_out.sha256
+    assert record["evaluation"]["sha256"] == held_out.sha256
     assert record["config"]["env"]["options"]["option_match"] == "original"
     before, trained, after = read_metrics(tmp_path)
     assert before["kind"] == after["kind"] == "eval" and all(0 <= r["score"] <= 1 for r in (before, trained, after))

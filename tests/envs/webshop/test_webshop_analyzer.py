@@ -1,12 +1,14 @@
 """Words, stop words and stems: the real analyzer's, and rules that any text must obey."""
 
 import unicodedata
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from webshop_worlds import golden, real
 
+from trca_jax.envs import analyzer
 from trca_jax.envs.analyzer import STOP_WORDS, analyze, words
 from trca_jax.envs.porter import stem
 
@@ -46,6 +48,33 @@ def test_words(text, expected):
 def test_a_word_of_more_than_255_letters_is_cut():
     assert list(map(len, words("x" * 600 + " y"))) == [255, 255, 90, 1]
     assert words("x" * 254 + ".yz") == ["x" * 254, "yz"]
+
+
+def slow_words(text, longest):
+    """One character at a time: the longest match that the buffer lets the scanner see, or none, and on by one."""
+    classes, found, at = text.translate(analyzer._classes), [], 0
+    while at < len(classes):
+        whole = analyzer._WORD.match(classes, at)
+        if whole and len(whole[0]) > longest:
+            whole = analyzer._WORD.match(classes, at, at + longest)
+        if whole and whole[1] is None:
+            found.append(text[at : whole.end()])
+            at = whole.end()
+        else:
+            at += 1
+    return found
+
+
+@pytest.mark.parametrize("longest", [1, 2, 5])
+@given(st.text("aא1ア_'\".:,ก中ぁ\u0301\u200d😀🇩#\u20e3 ", max_size=30))
+def test_words_longer_than_the_buffer_are_cut_as_a_slow_scanner_cuts_them(longest, text):
+    with mock.patch.object(analyzer, "_LONGEST", longest):
+        assert words(text) == slow_words(text, longest)
+
+
+def test_more_joiners_than_the_buffer_holds():
+    assert words("_" * 300 + "a b") == ["_" * 254 + "a", "b"]
+    assert words("_" * 300) == words("_" * 300 + "-") == []
 
 
 @pytest.mark.parametrize("text", ["Women's", "WOMEN'S", "women’s", "women＇s"])

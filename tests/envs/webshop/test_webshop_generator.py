@@ -86,9 +86,10 @@ def test_goals_have_attributes_options_and_bounds_and_products_compete():
     assert 0.9 < sum(goal.price_upper < 1000 for goal in listed.goals) / len(listed) < 1
     some = listed.goals[:300]
     firsts = [shop.index.search(goal.text, TOP) for goal in some]
-    first = sum(shop.products[found[0]] is goal.product for goal, found in zip(some, firsts, strict=True))
+    first = sum(shop.products[found[0]].asin == goal.product.asin for goal, found in zip(some, firsts, strict=True))
     page = sum(
-        any(shop.products[n] is goal.product for n in found[:10]) for goal, found in zip(some, firsts, strict=True)
+        any(shop.products[n].asin == goal.product.asin for n in found[:10])
+        for goal, found in zip(some, firsts, strict=True)
     )
     assert 0.2 < first / 300 < 0.6
     assert page / 300 > 0.7

@@ -131,6 +131,18 @@ def test_a_damaged_cache_names_its_folder(tmp_path):
         cached_index(["apple"], ["N"], tmp_path)
 
 
+@pytest.mark.parametrize("name", ["starts", "documents", "gains", "order", "terms"])
+def test_a_cache_with_a_file_cut_short_names_its_folder(tmp_path, name):
+    cached_index(["apple berry", "berry cherry"], ["N", "M"], tmp_path)
+    (folder,) = tmp_path.iterdir()
+    (file,) = folder.glob(f"{name}.*")
+    whole = file.read_bytes()
+    for size in (0, 5, len(whole) // 2):
+        file.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=f"{folder.name}.*delete the folder"):
+            cached_index(["apple berry", "berry cherry"], ["N", "M"], tmp_path)
+
+
 def test_a_cache_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
     index = Index.build(["apple"], ["N"])
     monkeypatch.setattr(os, "rename", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
