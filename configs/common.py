@@ -37,16 +37,22 @@ def get_config() -> ConfigDict:
     c.env.patience_s = 5.0  # that a batch waits for its environments before it plays on without the late ones
 
     c.agent = ConfigDict()
-    c.agent.model = ""  # a shipped asset, or a Hugging Face folder
+    c.agent.model = ""  # a shipped asset, a Hugging Face folder, or the endpoint's name of a model
+    c.agent.endpoint = ""  # of an OpenAI-compatible server, for evaluate.py: https://host/v1; its key: TRCA_API_KEY
     c.agent.dtype = "float32"
     c.agent.remat = "none"  # or dots, layer: compute more of a layer again in the backward pass, and keep less
-    c.agent.prompt = "word"
+    c.agent.prompt = "word"  # or instruct, react
     c.agent.max_new = 8
     c.agent.decode = "admissible"  # or free
     # Padded sizes, and by what the batch may be divided as its episodes end.
     c.agent.buckets = ConfigDict(
         {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (96, 192), "batch": (1, 2, 4)}
     )
+
+    c.chat = ConfigDict()  # with an endpoint
+    c.chat.concurrency = 8  # requests at once
+    c.chat.timeout_s = 120.0  # of one answer, before it is asked for again
+    c.chat.prices = (0.0, 0.0)  # dollars for a million tokens of prompts and of answers; 0: unknown
 
     c.ppo = ConfigDict()
     c.ppo.lr = 4e-4
@@ -81,6 +87,7 @@ def get_config() -> ConfigDict:
     c.eval.split = "valid_unseen"
     c.eval.games = 0  # 0: all there are
     c.eval.repeats = 1
+    c.eval.trials = 1  # above 1: Reflexion, failed tasks are tried again with what was noted about the failures
     c.eval.every = 0  # iterations; 0: only before and after
     c.eval.temperature = placeholder(float)  # 0: the likeliest token; unset: as in training, nothing is compiled twice
     c.eval.top_p = 1.0  # 1: all tokens

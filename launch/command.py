@@ -141,12 +141,19 @@ def check_config(c: ConfigDict) -> None:
     lowest = {
         "iterations": 0, "tasks": 1, "group_size": 1, "env.games": 0, "env.max_steps": 1, "env.workers": 0,
         "agent.max_new": 1, "ppo.max_skipped": 1, "ppo.minibatches": 1, "ppo.epochs": 1, "ppo.micro_rows": 1,
-        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.every": 0, "checkpoint.every": 1,
+        "ppo.warmup": 0, "eval.games": 0, "eval.repeats": 1, "eval.trials": 1, "eval.every": 0, "checkpoint.every": 1,
         "checkpoint.keep": 1, "warmstart.steps": 0, "seed": 0,
     }  # fmt: skip
     for name, low in lowest.items():
         if (value := _field(c, name)) < low:
             raise ValueError(f"config.{name} = {value} must be at least {low}")
+    free = c.agent.decode == "free" and c.agent.prompt != "word"
+    for name, asked in (("agent.endpoint", c.agent.endpoint), ("eval.trials", c.eval.trials > 1)):
+        if asked and not free:
+            raise ValueError(
+                f"config.{name} = {_field(c, name)!r} needs answers in sentences: take a published preset, such as "
+                "--config=configs/alfworld.py:qwen2.5-1.5b, with agent.prompt=instruct or react and agent.decode=free"
+            )
     if c.warmstart.steps and c.distributed:
         raise ValueError("config.warmstart.steps is set: a warm start is made in one process; use launch/warmstart.py")
     if c.seed >= 2**32:

@@ -2,6 +2,8 @@
 
 python launch/evaluate.py --run=DIR [--split=valid_seen] [--repeats=2]       the run may still be going on
 python launch/evaluate.py --config=configs/alfworld.py:qwen2.5-1.5b --config.agent.model=FOLDER --config.workdir=DIR
+python launch/evaluate.py --config=configs/alfworld.py:qwen2.5-1.5b --config.agent.model=NAME \\
+    --config.agent.endpoint=URL [--config.agent.prompt=react [--config.eval.trials=3]]       ReAct, and Reflexion
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from ml_collections import ConfigDict
 
 from launch.command import RUN, read_config, recorded_config, run, speaker, start_processes
 from launch.evaluation import Evaluator
+from launch.prompting import prompt_model
 from launch.warmstart import read_start, recorded_start
 from trca_jax.learner.checkpoint import Checkpoints
 from trca_jax.learner.display import Display
@@ -47,7 +50,9 @@ def request() -> tuple[ConfigDict, Path, dict | None, str]:
         config = recorded_config(record, folder)
         start_processes(config)
     else:
-        folder, record = Path(config.workdir or f"runs/{config.env.name}-{Path(config.agent.model).name}"), None
+        prompt = f"-{config.agent.prompt}" if config.agent.endpoint else ""
+        default = f"runs/{config.env.name}-{Path(config.agent.model).name}{prompt}"
+        folder, record = Path(config.workdir or default), None
         if (folder / "checkpoints").exists():
             raise ValueError(f"{folder} holds a run that was trained; evaluate it with --run, or set --config.workdir")
     own = not (_SPLIT.value or _REPEATS.value)
@@ -64,23 +69,35 @@ def play(config: ConfigDict, folder: Path, record: dict | None, name: str) -> No
             preparing = lambda done, of: display.phase(f"preparing games {done}/{of}")  # noqa: E731
             evaluator = Evaluator(config, world, preparing, name)
             display.message(f"held out  {evaluator.tasks}")
-            mesh = make_mesh(config.mesh)
-            if record is None:
-                start = read_start(config, folder, mesh)
-                iteration, params = 0, start.params
-                if leads():
-                    facts = {"evaluation": evaluator.facts(), "weights": start.sha256}
-                    open_run(folder, config, {**facts, "rubric": world.benchmark.library.fingerprint})
+            if config.agent.endpoint:
+                iteration = 0
+                prompt_model(config, folder, record is None, world, evaluator, display)
             else:
-                start = recorded_start(record, folder, mesh)
-                iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(start.params)
-            replica = Replica(start.config, mesh)
-            codec = make_codec(config.agent, start.tokenizer, world.benchmark)
-            collector = world.collector(replica.config, codec, config.agent, config.ppo.temperature)
-            with jax.set_mesh(replica.mesh):
-                evaluator.run(collector, replica(params), folder, iteration, display)
+                iteration = _play_policy(config, folder, record, world, evaluator, display)
         if leads():
             evaluator.show(folder, iteration)
+
+
+def _play_policy(
+    config: ConfigDict, folder: Path, record: dict | None, world: World, evaluator: Evaluator, display: Display
+) -> int:
+    """Evaluates weights, and returns the iteration that they are of."""
+    mesh = make_mesh(config.mesh)
+    if record is None:
+        start = read_start(config, folder, mesh)
+        iteration, params = 0, start.params
+        if leads():
+            facts = {"evaluation": evaluator.facts(), "weights": start.sha256}
+            open_run(folder, config, {**facts, "rubric": world.benchmark.library.fingerprint})
+    else:
+        start = recorded_start(record, folder, mesh)
+        iteration, params = Checkpoints(folder, config.checkpoint.keep).policy(start.params)
+    replica = Replica(start.config, mesh)
+    codec = make_codec(config.agent, start.tokenizer, world.benchmark)
+    collector = world.collector(replica.config, codec, config.agent, config.ppo.temperature)
+    with jax.set_mesh(replica.mesh):
+        evaluator.run(collector, replica(params), folder, iteration, display)
+    return iteration
 
 
 def evaluated() -> tuple[ConfigDict, Path, list[Episode]]:

@@ -15,10 +15,10 @@ from trca_jax.evaluation.report import evaluation_table, wilson
 from trca_jax.learner.display import Display
 from trca_jax.learner.record import write_json
 from trca_jax.policy.decoding import Decoding
-from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.processes import gather, leads
 from trca_jax.rollout.store import decode, encode, write_episodes
+from trca_jax.rollout.trials import Player, Trials
 from trca_jax.rollout.world import World
 
 
@@ -27,7 +27,8 @@ class Evaluator:
 
     tasks: those tasks. name: its files are `<name>-<iteration>.json` with the results and `.npz` with the episodes, in
     the same order (an episode's group numbers its task). Answers are drawn as config.eval says; unless it sets anything
-    they are drawn as in training, so that nothing is compiled twice.
+    they are drawn as in training, so that nothing is compiled twice. With config.eval.trials above 1 a task that failed
+    is tried again (Reflexion), and an episode is that of the last trial.
     Raises ValueError for a way to draw them that there is not.
     """
 
@@ -46,16 +47,17 @@ class Evaluator:
         return {"split": t.split, "tasks": len(t), "source": t.source, "sha256": t.sha256}
 
     def run(
-        self, collector: Collector, params, folder: Path, iteration: int, display: Display,
-        check: Callable[[], None] = lambda: None,
+        self, player: Player, params, folder: Path, iteration: int, display: Display,
+        check: Callable[[], None] = lambda: None, more: Callable[[], Mapping] = dict,
     ) -> dict:  # fmt: skip
         """Evaluates, writes its files and returns the record for the metrics.
-        check: is called in every turn, and may raise."""
+        check: is called in every turn, and may raise. more: what else its file holds, asked at the end."""
         c = self._config
+        player = Trials(player, c.eval.trials, self._world.benchmark.role) if c.eval.trials > 1 else player
         all_played: list[Episode] = []
 
         def play(*arguments, **more) -> list[Episode]:
-            own = collector(*arguments, decoding=self._decoding, **more)
+            own = player(*arguments, decoding=self._decoding, **more)
             all_played.extend(episode for part in gather(encode(own)) for episode in decode(part))
             return own
 
@@ -75,7 +77,8 @@ class Evaluator:
             "kind": "eval", "iteration": iteration, "rollouts": iteration * c.tasks * c.group_size,
             "success": won / max(len(played), 1), "low": low, "high": high, "episodes": len(played),
             "score": sum(e["score"] for e in played) / max(len(played), 1),
-            "failures": len(episodes) - len(played), "split": c.eval.split, "decode": c.agent.decode,
+            "failures": len(episodes) - len(played), "split": c.eval.split, "prompt": c.agent.prompt,
+            "trials": c.eval.trials, "decode": c.agent.decode,
             **asdict(self._decoding),
         }  # fmt: skip
         if leads():
@@ -83,7 +86,10 @@ class Evaluator:
             for episode in all_played:
                 episode.group = number[episode.task.id]
             write_episodes(self._file(folder, iteration).with_suffix(".npz"), all_played)
-            write_json(self._file(folder, iteration), {**record, "results": episodes})
+            tries = range(1, c.eval.trials + 1)
+            by_trial = [sum(e["won"] for e in played if e["trials"] <= n) / max(len(played), 1) for n in tries]
+            content = {**record, "success_by_trial": by_trial, **more(), "results": episodes}
+            write_json(self._file(folder, iteration), content)
         graded = "" if record["score"] == record["success"] else f", score {record['score']:.1%},"
         display.message(
             f"held out after {iteration} iterations: success {record['success']:.1%} "

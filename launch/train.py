@@ -27,6 +27,8 @@ from trca_jax.rollout.world import World
 
 def main() -> int:
     config = read_config()
+    if config.agent.endpoint:
+        raise ValueError("a model behind config.agent.endpoint cannot be trained; launch/evaluate.py plays it")
     folder = Path(config.workdir or f"runs/{config.env.name}-{config.method}-{config.seed}")
     with World(config.env, slots=len(share(config.tasks * config.group_size))) as world:
         return train(config, folder, world)

@@ -6,6 +6,7 @@ import jax
 from boxes import COLOURS, COMMANDS, Boxes
 from tiny import TINY, random_params
 
+from trca_jax.envs.base import Example
 from trca_jax.policy.tokenizer import word_tokenizer
 from trca_jax.rubrics.library import parse_library
 from trca_jax.rubrics.schema import BindingField, Declaration, Fact
@@ -72,6 +73,7 @@ class Adapter:
 class World:
     name, library, offers, role = "boxes", LIBRARY, frozenset({"gold answers"}), "You open boxes."
     declaration = DECLARATION
+    example = Example("open the blue box", (("you see box 1 box 2 .", "Box 2 may be blue.", "open 2"),))
     brief = staticmethod(str.lower)
 
     def __init__(self):

@@ -64,3 +64,9 @@ def test_answers_that_begin_inside_the_tag(answer, action):
 )
 def test_thinking_may_be_required(answer, valid):
     assert (parse(answer, think=True).action == "look") == valid
+
+
+def test_bytes_that_are_no_text_become_question_marks():
+    """Prompts show earlier actions, and tokenizers take text alone."""
+    answer = b"<action>open \xff box</action>".decode("utf-8", "surrogateescape")
+    assert parse(answer) == Parsed("open ? box", 8, 18)

@@ -28,7 +28,8 @@ class Collector:
         for coin in coins:
             failure = "worker died" if next(self.failing) % 3 == 0 else None
             # A score without a win is no success.
-            episodes.append(SimpleNamespace(won=bool(coin), steps=[0] * (3 + int(coin)), failure=failure, score=1.0))
+            steps = [0] * (3 + int(coin))
+            episodes.append(SimpleNamespace(won=bool(coin), steps=steps, failure=failure, score=1.0, trials=1))
         return episodes
 
 

@@ -50,17 +50,17 @@ class Chat:
         self._requests = self._cached = self._prompt = self._completion = 0
         self._lock = threading.Lock()
 
-    def complete(self, messages: Sequence[Message], *, sample: int = 0, **sampling: Any) -> Reply:
+    def complete(self, messages: Sequence[Message], *, sample: int | str = 0, **sampling: Any) -> Reply:
         """The answer to a conversation.
 
         sampling: what else the request holds, such as temperature or max_tokens. sample: which of several answers to
-        one request this is; it is not sent, but each has its own place in the cache.
+        one request this is, any name; it is not sent, but each has its own place in the cache.
         Raises `ChatError` if there is no usable answer in all tries, its `ContextFull` for a conversation that is too
         long, and ValueError if the endpoint refuses the request.
         """
         return self._complete(messages, sample, sampling, threading.Event())
 
-    def _complete(self, messages, sample: int, sampling: Mapping[str, Any], ended: threading.Event) -> Reply:
+    def _complete(self, messages, sample: int | str, sampling: Mapping[str, Any], ended: threading.Event) -> Reply:
         body = {"model": self.model, "messages": [dict(m) for m in messages], **sampling}
         path = self._place(body, sample)
         reply = _read_cached(path)
@@ -75,7 +75,7 @@ class Chat:
         return reply
 
     def complete_all(
-        self, conversations: Sequence[Sequence[Message]], *, samples: Sequence[int] | None = None,
+        self, conversations: Sequence[Sequence[Message]], *, samples: Sequence[int | str] | None = None,
         progress: Callable[[int, int], None] = lambda done, of: None, **sampling: Any,
     ) -> list[Reply | ChatError]:  # fmt: skip
         """The answers in order, several at once; a request without one has its error in that place.
@@ -113,7 +113,7 @@ class Chat:
             "completion_tokens": self._completion, "cost": cost if any(self._prices) else None,
         }  # fmt: skip
 
-    def _place(self, body: Mapping[str, Any], sample: int) -> Path | None:
+    def _place(self, body: Mapping[str, Any], sample: int | str) -> Path | None:
         if self._cache is None:
             return None
         named = json.dumps([self._endpoint.url, body, sample], sort_keys=True)

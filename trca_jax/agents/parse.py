@@ -31,5 +31,6 @@ def parse(answer: str, *, opened: bool = False, think: bool = False) -> Parsed:
         return Parsed(None)
     if think and not ("<think>" in answer and "</think>" in answer):
         return Parsed(None)
-    action = answer[start:stop].strip().lower()
+    # Bytes that are no text, which sampled answers may hold, could not be shown in the next prompt.
+    action = answer[start:stop].encode(errors="replace").decode().strip().lower()
     return Parsed(action, start, stop) if action else Parsed(None)

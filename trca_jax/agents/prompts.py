@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from trca_jax.agents.parse import CLOSE
+from trca_jax.agents.react import ReactPrompt
 from trca_jax.envs.base import Benchmark
 
 
@@ -85,4 +86,5 @@ class InstructPrompt:
 PROMPTS: dict[str, Callable[[Benchmark], Prompt]] = {
     "word": lambda benchmark: WordPrompt(benchmark.brief),
     "instruct": lambda benchmark: InstructPrompt(benchmark.role),
+    "react": lambda benchmark: ReactPrompt(benchmark.role, benchmark.declaration.actions, benchmark.example),
 }

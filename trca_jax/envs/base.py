@@ -59,6 +59,17 @@ def merge(parts: Sequence[TaskSet]) -> TaskSet:
 
 
 @dataclass(frozen=True)
+class Example:
+    """A short episode of a benchmark in its own texts, worked by hand, for prompts that show one.
+
+    turns: (observation, thought, action) each; the last action solves the task.
+    """
+
+    instruction: str
+    turns: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
 class Observation:
     """What the environment answers to a reset or a step.
 
@@ -108,6 +119,7 @@ class Benchmark(Protocol):
     library: Library
     offers: frozenset[str]  # what its tasks hold for learning alone: "gold answers", "golden documents"
     role: str  # one sentence that tells an instruct model what it is asked to do here
+    example: Example
 
     def gold(self, task: Task) -> str:
         """The gold answer, for benchmarks that offer it. Neither the agent nor the rubric may see it."""

@@ -18,7 +18,7 @@ def evaluate(
     progress: Callable[[int, int], None] = lambda done, of: None,
     on_turn: Callable[[int, int], None] = lambda turn, live: None,
 ) -> list[dict]:  # fmt: skip
-    """One record an episode: task, kind, repeat, won, score, steps, failure. Success is `won` alone.
+    """One record an episode: task, kind, repeat, won, score, steps, trials, failure. Success is `won` alone.
 
     slots: episodes that this process plays at once; every process plays its share and knows all records. A task's
     record depends on the parameters, the seed, its place in the list and the slots of all processes alone.
@@ -32,7 +32,10 @@ def evaluate(
         own = [task for task, _ in jobs[first : first + at_once][mine : mine + slots]]
         key = jax.random.fold_in(jax.random.key(seed), first)
         episodes = collector(params, own, range(len(own)), key, on_turn, first=mine)
-        results = [{"won": e.won, "score": e.score, "steps": len(e.steps), "failure": e.failure} for e in episodes]
+        results = [
+            {"won": e.won, "score": e.score, "steps": len(e.steps), "trials": e.trials, "failure": e.failure}
+            for e in episodes
+        ]
         parts = map(json.loads, gather(json.dumps(results).encode()))
         for result, (task, repeat) in zip(chain.from_iterable(parts), jobs[first : first + at_once], strict=True):
             records.append({"task": task.id, "kind": task.kind, "repeat": repeat, **result})

@@ -18,6 +18,7 @@ _FREE = (
     "workdir",
     "checkpoint",
     "eval",
+    "chat",
     "env.workers",
     "env.deadline_s",
     "env.patience_s",

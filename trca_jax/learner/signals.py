@@ -134,7 +134,7 @@ def _prompt_ids(codec: Codec, episode: Episode, t: int, observation: str) -> lis
         text = codec.prompt.first(episode.task.instruction, observation, admissible)
     else:
         text = codec.prompt.next(episode.task.instruction, _history(episode, t), observation, admissible)
-    return codec.prompt_ids(text)
+    return codec.prompt_ids(text, episode.steps[t - 1].response_ids if t else None)
 
 
 def _shared(a: Sequence[int], b: Sequence[int]) -> int:

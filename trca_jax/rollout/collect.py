@@ -115,6 +115,30 @@ class Collector:
             half.sampler.release()  # the update needs the memory
         return episodes
 
+    def fits(self, text: str) -> bool:
+        """Whether `write` can take this text."""
+        return self._halves[0].sampler.fits(0, len(self._codec.message_ids(text)))
+
+    def write(
+        self, params, texts: Sequence[str], key: jax.Array, *, first: int = 0, decoding: Decoding | None = None
+    ) -> list[str]:
+        """Free answers to texts outside of episodes; first, decoding: as for episodes.
+
+        Raises ValueError for a text that does not fit."""
+        sampler = self._halves[0].sampler
+        answers: list[str] = []
+        while len(answers) < len(texts):
+            rows = [self._codec.message_ids(text) for text in texts[len(answers) :][: sampler.rows]]
+            numbers = first + len(answers) + np.arange(sampler.rows, dtype=np.int32)
+            sampler.reset()
+            keys = _row_keys(key, numbers, np.zeros_like(numbers))
+            idle: list[list[int]] = [[] for _ in range(sampler.rows - len(rows))]
+            handle = sampler.start_turn(params, rows + idle, keys, decoding=decoding or self._training)
+            turn = sampler.finish_turn(handle)
+            answers += [self._codec.text(turn.ids[i, : turn.count[i]].tolist()) for i in range(len(rows))]
+        sampler.release()
+        return answers
+
     def _observe(self, half: _Half) -> list[int]:
         """Takes in the answers of the environments that are in, ends episodes, and returns the rows that go on."""
         slots = half.slots
@@ -127,18 +151,10 @@ class Collector:
         for slot, seen in zip(arrived, self._pool.receive(arrived), strict=True):
             i = slot - slots.start
             episode = half.episodes[i]
-            if seen.failure is not None:
-                episode.failure = seen.failure
+            if not episode.observe(seen):
                 continue
             if episode.steps:
-                step = episode.steps[-1]
-                step.after, step.reward = seen.text, seen.reward
-                episode.won = seen.won
-                half.histories[i].append((step.before, step.action or ""))
-            else:
-                episode.first_observation = seen.text
-            if seen.done:
-                continue
+                half.histories[i].append((episode.steps[-1].before, episode.steps[-1].action or ""))
             if len(episode.steps) >= self._max_steps or not self._extend(half, i, seen):
                 episode.truncated = True
                 continue
@@ -152,7 +168,7 @@ class Collector:
             text = prompt.next(episode.task.instruction, half.histories[i], seen.text, seen.admissible)
         else:
             text = prompt.first(episode.task.instruction, seen.text, seen.admissible)
-        ids = self._codec.prompt_ids(text)
+        ids = self._codec.prompt_ids(text, episode.steps[-1].response_ids if episode.steps else None)
         kept = half.rows[i] if prompt.layout == "append" else []
         if not half.sampler.fits(len(kept), len(ids)):
             if not episode.steps:
@@ -207,6 +223,7 @@ class Collector:
                 step.action, step.action_span = commands[i][tuple(sampled)], (0, n - 1)
             else:
                 answer = self._codec.decode(sampled)
+                step.answer = self._codec.text(sampled)
                 parsed = parse(answer.text, opened=self._codec.prompt.opened, think=self._codec.prompt.think)
                 step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
             half.rows[i] = half.rows[i] + sampled

@@ -15,9 +15,9 @@ from trca_jax.envs.base import Task
 from trca_jax.rollout.episode import Episode, Step
 
 _ARRAYS = {"prompt_ids": np.int32, "response_ids": np.int32, "behaviour_logp": np.float32}
-_STEP = ("action", "action_span", "before", "admissible", "after", "reward")
+_STEP = ("action", "action_span", "before", "admissible", "after", "reward", "answer")
 _TASK = ("id", "benchmark", "instruction", "kind")
-_EPISODE = ("group", "layout", "first_observation", "won", "truncated", "failure")
+_EPISODE = ("group", "layout", "first_observation", "won", "truncated", "failure", "reflections")
 
 
 def encode(episodes: Sequence[Episode]) -> bytes:
@@ -68,6 +68,7 @@ def decode(data: bytes, tasks: Sequence[Task] | None = None) -> list[Episode]:
             fields |= {"action_span": tuple(fields["action_span"]), "admissible": tuple(fields["admissible"])}
             tokens = {name: next(values) for name, values in parts.items()}
             steps.append(Step(**tokens, allowed=next(allowed) if next(constrained) else None, **fields))
+        record["reflections"] = tuple(record["reflections"])
         episodes.append(Episode(task, steps=steps, **record))
     return episodes
 

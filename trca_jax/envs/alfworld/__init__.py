@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trca_jax.envs.alfworld.binder import FIELDS, binding, read_goal
 from trca_jax.envs.alfworld.brief import brief
+from trca_jax.envs.alfworld.example import EXAMPLE
 from trca_jax.envs.alfworld.facts import FACTS, AlfworldAdapter
 from trca_jax.envs.alfworld.feedback import ACTIONS
 from trca_jax.envs.alfworld.knowledge import CONTEXTS
 from trca_jax.envs.alfworld.searcher import Demonstrator
-from trca_jax.envs.base import Task, TaskSet
+from trca_jax.envs.base import Example, Task, TaskSet
 from trca_jax.rubrics.library import read_library
 from trca_jax.rubrics.schema import Declaration, Library
 
@@ -38,6 +39,7 @@ class Alfworld:
     declaration: ClassVar[Declaration] = Declaration(FACTS, FIELDS, CONTEXTS, ACTIONS)
     offers: ClassVar[frozenset[str]] = frozenset()
     role: ClassVar[str] = "You act in a text world to complete a household task."
+    example: ClassVar[Example] = EXAMPLE
     brief = staticmethod(brief)
 
     @cached_property

@@ -9,10 +9,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trca_jax.envs.base import Task, TaskSet
+from trca_jax.envs.base import Example, Task, TaskSet
 from trca_jax.envs.webshop.actions import ACTIONS
 from trca_jax.envs.webshop.binder import FIELDS, binding, read_wish
 from trca_jax.envs.webshop.brief import brief
+from trca_jax.envs.webshop.example import EXAMPLE
 from trca_jax.envs.webshop.facts import FACTS, WebshopAdapter
 from trca_jax.envs.webshop.shopper import Demonstrator
 from trca_jax.envs.webshop.tracker import CONTEXTS
@@ -44,6 +45,7 @@ class Webshop:
     declaration: ClassVar[Declaration] = Declaration(FACTS, FIELDS, CONTEXTS, ACTIONS)
     offers: ClassVar[frozenset[str]] = frozenset()
     role: ClassVar[str] = "You shop online: find, configure and buy a product that fits the instruction."
+    example: ClassVar[Example] = EXAMPLE
     brief = staticmethod(brief)
 
     @cached_property
