@@ -33,6 +33,8 @@ _SAME = 0.5  # Jaccard from which two items are shown as redundant
 def main() -> int:
     config, path, episodes = evaluated()
     episodes = [episode for episode in episodes if not episode.failure]
+    if not any(episode.steps for episode in episodes):
+        raise ValueError(f"{path} holds no transition; evaluate more tasks")
     benchmark = benchmark_of(config.env)
     judge = Judge(benchmark.library)
     record = {
@@ -49,7 +51,7 @@ def main() -> int:
 
 def activation(episodes: Sequence[Episode], benchmark: Benchmark, judge: Judge) -> dict[str, Any]:
     """The audit of episodes, none of which failed, as plain data; shares are None where there is no denominator."""
-    T = max((len(e.steps) for e in episodes), default=1)
+    T = max(len(e.steps) for e in episodes)
     batch = credit_batch(episodes, benchmark, judge, max_steps=T)
     bound, length, won = batch.item_mask.astype(bool), batch.length, batch.outcome > 0
     fired = audit.real_judgement(batch.judgement, bound, length)

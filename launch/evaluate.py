@@ -8,6 +8,7 @@ python launch/evaluate.py --config=configs/alfworld.py:qwen2.5-1.5b --config.age
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import jax
@@ -99,11 +100,11 @@ def _play_policy(
 
 
 def evaluated() -> tuple[ConfigDict, Path, list[Episode]]:
-    """The episodes that the flags ask for, played now unless their file is there; the config, and that file."""
+    """The episodes that the flags ask for, played now unless they are in the folder; the config, and their file."""
     config, folder, record, name = request()
     trained = (folder / "checkpoints").exists() and Checkpoints(folder, config.checkpoint.keep).latest()
     path = folder / f"{name}-{trained or 0}.npz"
-    if not path.exists():
+    if not (path.exists() and (record or read_run(folder)["config"] == json.loads(config.to_json()))):
         play(config, folder, record, name)
     return config, path, read_episodes(path)
 

@@ -47,6 +47,15 @@ def test_a_model_is_evaluated_once_and_diagnosed(commands, diagnosed, nothing_is
     assert json.loads((folder / "diagnosis-evaluation-0.json").read_text()) == record
 
 
+def test_other_settings_are_played_anew(commands, tmp_path):
+    """The same folder, but one task more: old episodes would be another evaluation's."""
+    for games in (1, 2):
+        with redirect_stdout(io.StringIO()):
+            assert commands.call(diagnose.main, *commands.arguments(tmp_path / "run", eval__games=games)) == 0
+        record = json.loads((tmp_path / "run" / "diagnosis-evaluation-0.json").read_text())
+        assert record["by_rubric"][-1]["rollouts"] == games
+
+
 def test_a_model_annotates_and_is_asked_once(commands, diagnosed, nothing_is_played):
     """It calls everything Validity, so it agrees by chance alone: κ is 0."""
     folder, _ = diagnosed

@@ -108,9 +108,7 @@ def trend(values: Float[np.ndarray, "I ..."]) -> Float[np.ndarray, "..."]:
     return r * np.sqrt((n - 2) / np.maximum(1 - r**2, 1e-12))
 
 
-def paid_for_nothing(
-    items: Float[np.ndarray, "I J"], success: Float[np.ndarray, "I"]
-) -> Bool[np.ndarray, "J"]:  # fmt: skip
+def paid_for_nothing(items: Float[np.ndarray, "I J"], success: Float[np.ndarray, "I"]) -> Bool[np.ndarray, "J"]:
     """Signs of reward hacking: items whose rate rises over the iterations (`trend` above 2) while success does not."""
     return (trend(items) > 2) & (trend(success) <= 2)
 
