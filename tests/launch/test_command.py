@@ -90,7 +90,7 @@ def test_the_same_in_processes_of_their_own(commands, place, tmp_path):
         for case in cases
     }
     for case, process in started.items():
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=1200)
         line = one_line(err)
         assert process.returncode == 2 and all(words in line for words in CASES[case][1:]), (case, out)
     assert not list(tmp_path.iterdir())

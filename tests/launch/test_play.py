@@ -210,7 +210,7 @@ def test_a_sign_and_three_digits():
 def test_bytes_that_are_no_text_come_through_a_pipe(commands, tmp_path):
     lines = b"\xff\xfe [bold]\x1b[31m\n\xed\xa0\x80\nclick[\x00]\n"
     done = subprocess.run(
-        [sys.executable, "launch/play.py", SHOP], cwd=ROOT, input=lines, capture_output=True, timeout=300
+        [sys.executable, "launch/play.py", SHOP], cwd=ROOT, input=lines, capture_output=True, timeout=1200
     )
     assert done.returncode == 0, done.stderr.decode()
     assert b"3 steps" in done.stdout and b"\x1b" not in done.stdout and b"[bold]" in done.stdout

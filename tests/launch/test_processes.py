@@ -35,7 +35,7 @@ def start(commands, folder, devices, *, processes=1, **overrides):
         )
         for rank in range(processes)
     ]  # fmt: skip
-    ends = [process.communicate(timeout=300) for process in running]
+    ends = [process.communicate(timeout=1200) for process in running]
     assert [process.returncode for process in running] == [0] * processes, ends
     for out, _ in ends[1:]:  # only the first one speaks, but for the library that connects them
         assert not re.sub(r"\[Gloo\][^\n]*", "", out).strip()
@@ -88,6 +88,6 @@ def test_their_checkpoints_hold_the_same_policy(runs, commands):
 
 def test_without_a_cluster_it_says_so(commands, tmp_path):
     job = commands.start("train.py", *commands.arguments(tmp_path / "run", distributed=True))
-    out, err = job.communicate(timeout=120)
+    out, err = job.communicate(timeout=1200)
     assert (job.returncode, out) == (2, "")
     assert "no other processes were found" in err and "srun" in err

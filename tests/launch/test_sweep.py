@@ -214,7 +214,7 @@ def test_real_runs_go_into_one_file(commands, tmp_path):
     settings = "--config.sweep.settings=(('a',(('credit.trca.lam',0.0),)),('b',(('env.rubric.context',('stage',)),)))"
     arguments = [CONFIG, *(f"--config.{name}={value}" for name, value in fields.items()), settings]
     process = commands.start("sweep.py", *arguments, "--config.sweep.seeds=(5,)")
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=1200)
     logs = [path.read_text() for path in (tmp_path / "sweep").glob("*.log")]
     assert process.returncode == 0, (out, err, logs)
     rows = read_results(tmp_path / "sweep" / "results.jsonl")

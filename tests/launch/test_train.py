@@ -147,7 +147,7 @@ def test_after_kill_9_the_same_command_continues_bit_for_bit(commands, whole, tm
     process.communicate()
     assert process.returncode == -signal.SIGKILL, (saved, delay)
     again = commands.start("train.py", *arguments)
-    out, err = again.communicate(timeout=300)
+    out, err = again.communicate(timeout=1200)
     assert again.returncode == 0, (saved, delay, err)
     assert "continuing after iteration" in out
     assert_same_run(commands, folder, whole[0])
@@ -161,7 +161,7 @@ def test_ctrl_c_saves_and_the_same_command_continues(commands, whole, tmp_path):
         if line.startswith("iteration 2/"):
             break
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=1200)
     assert process.returncode == 130 and err == ""
     done = checkpoint(commands, folder)[0]
     assert done >= 2
@@ -182,7 +182,7 @@ def test_ctrl_c_while_games_are_prepared_ends_every_process(commands, tmp_path, 
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, err = process.communicate(timeout=60)  # until the last process has closed its output
+    _, err = process.communicate(timeout=1200)  # until the last process has closed its output
     assert process.returncode == 130
     assert err.splitlines()[-1] == "stopped" and "spawn_main" not in err and "concurrent" not in err
     assert not (tmp_path / "run").exists()

@@ -23,7 +23,7 @@ def found(commands):
     ]  # fmt: skip
     results = {}
     for process in runs:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=1200)
         assert process.returncode == 0, err[-3000:]
         assert "Involuntary full rematerialization" not in err  # no activation is gathered that need not be
         results |= json.loads(out.splitlines()[-1])
