@@ -99,10 +99,21 @@ def test_a_question_without_a_known_thing_binds_nothing_about_things():
 
 
 def test_going_round_in_circles_earns_nothing_after_the_first_time():
-    steps = [FIRST, SECOND, (search("director born"), results(FILM, MOSS))]
+    steps = [FIRST, (search("director born"), results(FILM, NOISE)), SECOND]
     got = fired(ASKED, [*steps, *steps])
     assert set().union(*got[:3]) >= {"entity_found", "relation_found", "bridge_followed", "relation_queried"}
     assert set().union(*got[3:]) == {"repeated_query"}
+
+
+def test_searching_pays_until_all_that_is_asked_for_was_told():
+    studio = (search("Tarn Pictures director"), results(("Tarn Pictures", "Tarn Pictures hired Ben Holt of Calbury.")))
+    assert fired(ASKED, [FIRST, studio])[-1] >= {"document_new", "bridge_followed", "relation_queried"}
+    assert fired(ASKED, [FIRST, SECOND, studio])[-1] == set()
+    other = ("Golden Mirror", "Golden Mirror was released in 1934.")
+    years = (search("Golden Mirror"), results(other))
+    again = (search("Golden Mirror release"), results(other, MOSS))
+    assert "document_new" in fired(CHOICE, [FIRST, years])[-1]  # of each of the two
+    assert "document_new" not in fired(CHOICE, [FIRST, years, again])[-1]
 
 
 def test_a_search_that_finds_nothing_is_not_held_against_anyone():

@@ -109,6 +109,15 @@ def test_five_of_each_and_all_have_cases():
     assert all(operator.doc.endswith(".") for operator in library.operators)
 
 
+def test_looking_at_products_pays_until_one_fits():
+    looking = {"kind_opened", "query_formed", "kind_listed"}
+    assert "kind_opened" in items(ASKED, [SEARCH, HAT, BACK, DEAR])
+    assert not looking & items(ASKED, [SEARCH, SHIRT, BACK, DEAR])
+    assert not looking & items(ASKED, [SEARCH, SHIRT, MORE])
+    assert not looking & items(HUMAN, [SEARCH, SHIRT, BACK, DEAR])  # whether the shirt fits is not known
+    assert "attribute_found" in items(ASKED, [SEARCH, SHIRT, "click[features]"])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_operator(name):
     holds, fails, unknown = CASES[name]

@@ -33,6 +33,7 @@ FACTS = (
     Fact("typed", "symbols", "The same, in a sentence with a text of the answer's type.", width=16),
     Fact("beside", "number", "New names in a sentence about an entity or a followed name."),
     Fact("retrievals", "number", "Searches carried out before the action."),
+    Fact("searching", "flag", "Before the action, documents had not told of every relation that is asked for."),
     Fact(
         "supported", "flag", "The answer stands in a document; for a choice, it is one of the two; yes and no: unknown."
     ),
@@ -61,7 +62,7 @@ class SearchqaAdapter:
         known, done = self.known, project(action or "")
         facts = dict(_QUIET)
         facts.update(parsed=done.kind != NOTHING, formed=done.valid, tool=done.kind or "nothing",
-                     retrievals=len(known.searches))  # fmt: skip
+                     retrievals=len(known.searches), searching=known.searching())  # fmt: skip
         known.tool = done.kind or "nothing"
         if done.kind == SEARCH:
             self._search(done.argument, observation, facts)

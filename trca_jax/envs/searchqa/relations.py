@@ -104,6 +104,7 @@ _NUMBERS = (
 )
 _NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS.replace(' ', '|')})\b")
 
+VAGUE = "located in"  # "where" and "which city" mostly say what type the answer has
 YES_NO, DATE, NUMBER, PERSON, PLACE, NAME = "yes-no", "date", "number", "person", "place", "name"
 NAMED = (PERSON, PLACE, NAME)  # types whose answers are names
 _TYPES = (

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from trca_jax.envs.searchqa.binder import Reading
 from trca_jax.envs.searchqa.names import bare, key, mentions, names_in
-from trca_jax.envs.searchqa.relations import NAMED, fits, says
+from trca_jax.envs.searchqa.relations import NAMED, VAGUE, fits, says
 from trca_jax.envs.searchqa.texts import Document
 
-CONTEXTS = ("tool", "retrievals", "queried", "covered", "answered", "query")
+CONTEXTS = ("tool", "retrievals", "queried", "covered", "answered", "query", "searching")
 NONE, FIRST, REFINED, REPEATED, EMPTY, INVALID = "none", "first", "refined", "repeated", "empty result", "invalid"
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"“'(]?[A-Z0-9])")
 _ALIKE = 0.9  # Jaccard index of two queries' words from which on they count as the same
@@ -20,7 +20,8 @@ class Tracker:
     """All that is known now; `facts.SearchqaAdapter` keeps it.
 
     searches: queries that brought results, with their documents. named, related, typed: entities and followed bridges
-    that a document names, names with a word for a relation asked for, or names with a text of the answer's type.
+    that a document names, names with a word for a relation asked for, or names with a text of the answer's type. told:
+    relations asked for that a sentence about one of them has a word for.
     bridges: keys of names in documents that the question does not hold, as the documents write them. beside: those that
     stood by a known thing. queried: entities, followed: bridges that a search named after they were seen. tool: of the
     last action. state: of the last query.
@@ -33,6 +34,7 @@ class Tracker:
         self.named: set[str] = set()
         self.related: set[str] = set()
         self.typed: set[str] = set()
+        self.told: set[str] = set()
         self.bridges: dict[str, str] = {}
         self.beside: set[str] = set()
         self.queried: set[str] = set()
@@ -73,8 +75,9 @@ class Tracker:
             text, found = key(sentence), names_in(sentence)
             about = {name for name in self.things() if name == title or mentions(text, name)}
             self.named |= about
-            if about and says(sentence, reading.relations):
+            if about and (told := [name for name in reading.relations if says(sentence, (name,))]):
                 self.related |= about
+                self.told.update(told)
             new = self._note(found)
             if about and (new - about if reading.answer_type in NAMED else self._fits(sentence)):
                 self.typed |= about
@@ -93,6 +96,16 @@ class Tracker:
                 self.bridges.setdefault(short, name)
         return set(found)
 
+    def searching(self) -> bool:
+        """Whether documents have yet to tell of a relation asked for, and of each thing if the question is a choice.
+        Where no relation is sure: to hold a text of the answer's type; where the question names nothing: to come."""
+        if not self.reading.entities:
+            return not self.documents
+        sure = set(self.reading.relations) - {VAGUE}
+        if not sure:
+            return not self.typed
+        return not (sure <= self.told and self.related.issuperset(self.reading.choices))
+
     def holds(self, answer: str) -> Iterator[str]:
         """The sentences of all documents that hold an answer as whole words; titles count as sentences."""
         short = key(answer)
@@ -103,12 +116,13 @@ class Tracker:
 
     def context(self) -> dict[str, Hashable]:
         """What is known, by the names of CONTEXTS. covered: whether documents named anything, said a relation of it,
-        held the answer's type beside it, and named a bridge beside it. query: how the last query went."""
+        held the answer's type beside it, and named a bridge beside it. query: how the last query went. The others are
+        described above."""
         reading = self.reading
         queried = tuple(name in self.queried for name in reading.entities)
         covered = tuple(map(len, (self.named, self.related, self.typed))), bool(self.beside)
-        fields = self.tool, len(self.searches), (queried, len(self.followed)), covered, self.answered, self.state
-        return dict(zip(CONTEXTS, fields, strict=True))
+        counts = len(self.searches), (queried, len(self.followed)), covered
+        return dict(zip(CONTEXTS, (self.tool, *counts, self.answered, self.state, self.searching()), strict=True))
 
 
 def sentences(text: str) -> list[str]:

@@ -24,6 +24,7 @@ FACTS = (
     Fact("searched", "flag", "A search was carried out whose words were never searched before."),
     Fact("query_fits", "flag", "The words of the search name the kind of product that is asked for."),
     Fact("query_attributes", "symbols", "Attributes asked for that the words of the search hold.", width=24),
+    Fact("searching", "flag", "Before the action, no page of a product had shown kind, price and options asked for."),
     Fact("listed", "number", "Products listed for the first time whose title names the kind."),
     Fact("opened", "flag", "A product's page was opened for the first time."),
     Fact("title_fits", "flag", "The title of the product looked at names the kind."),
@@ -54,6 +55,7 @@ class WebshopAdapter:
         self._offered: set[tuple[str, str]] = set()
         self._chosen: set[tuple[str, str]] = set()
         self._completed: set[str] = set()
+        self._searching: bool | None = True
         self._context = self.known.context()
 
     def context(self) -> Mapping[str, Hashable]:
@@ -67,7 +69,7 @@ class WebshopAdapter:
         if known.page is None or accepted is None:
             return {**_UNKNOWN, "parsed": action is not None, "accepted": accepted}
         facts = dict(_QUIET)
-        facts["parsed"], facts["accepted"] = action is not None, accepted
+        facts["parsed"], facts["accepted"], facts["searching"] = action is not None, accepted, self._searching
         facts["changed"] = self._context != before
         facts["options_met"] = self._options_met()
         if accepted:
@@ -133,10 +135,14 @@ class WebshopAdapter:
         self.looked_at.add(row.asin)
         parts, required = self.known.page.parts, wish.required()
         if required is None:
-            facts["offered"] = None
+            facts["offered"] = offers = None
         else:
             found = [text for text, pair in zip(required, wish.options.items(), strict=True) if _offers(parts, *pair)]
             facts["offered"] = self._first(self._offered, found)
+            offers = len(found) == len(required)
+        met = facts["title_fits"], facts["within_price"], offers
+        if self._searching is not False and False not in met:  # else what was seen before counts
+            self._searching = None if None in met else False
         self._reveal(facts, row.title)
 
     def _reveal(self, facts: dict, text: str) -> None:
