@@ -87,7 +87,12 @@ class Observation:
 
 
 class Env(Protocol):
-    """One environment slot. Lives in one process; never shared between episodes that run at the same time."""
+    """One environment slot. Lives in one process; never shared between episodes that run at the same time.
+
+    A class whose steps wait for something outside, such as a server, may have a static method `prefetch(steps)` too.
+    steps: (environment, action) of all slots of a process that are about to play. It asks for all of it at once and
+    keeps each answer in its environment; a step must do without it where prefetch raised or was never called.
+    """
 
     def reset(self, task: Task) -> Observation: ...
 
