@@ -13,7 +13,8 @@ from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.store import read_episodes
 
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module:DeprecationWarning")  # of ml_collections
-TASKS = TaskSet(tuple(Task(name, "made up", f"do {name}", "", None) for name in "ab"), "nowhere", "valid_unseen", "0")
+TASKS = TaskSet(tuple(Task(name, "made up", f"do {name}", "", None) for name in "ab"), "nowhere", "valid_unseen", "0",
+                {"corpus": "small"})  # fmt: skip
 WORLD = SimpleNamespace(tasks=lambda *_: TASKS, pool=SimpleNamespace(slots=3))
 DISPLAY = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
 
@@ -51,6 +52,18 @@ def test_the_episodes_are_kept_in_the_order_of_the_results(tmp_path):
     episodes = read_episodes(tmp_path / "evaluation-0.npz")
     assert len(told) == 2 and [e.task.id for e in episodes] == [r["task"] for r in results] == ["a", "a", "b", "b"]
     assert [e.group for e in episodes] == [0, 0, 1, 1] and episodes[2].task.instruction == "do b"
+
+
+def test_the_file_says_what_the_results_depend_on(tmp_path):
+    evaluated(tmp_path, temperature=0.0)
+    found = json.loads((tmp_path / "evaluation-0.json").read_text())
+    assert found["data"] == {
+        "split": "valid_unseen", "tasks": 2, "source": "nowhere", "sha256": "0", "world": {"corpus": "small"}
+    }  # fmt: skip
+    assert [(row["kind"], row["episodes"], row["success"], row["high"]) for row in found["kinds"]] == [
+        ("", 2, 1.0, 1.0), ("all", 2, 1.0, 1.0),
+    ]  # fmt: skip
+    assert found["kinds"][0]["low"] == pytest.approx(0.342, abs=1e-3) and found["success_macro"] == 1.0
 
 
 def test_a_way_to_draw_that_there_is_not_is_refused_before_anything_is_played(tmp_path):
