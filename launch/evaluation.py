@@ -27,9 +27,10 @@ class Evaluator:
     """Plays config.eval.games tasks of config.eval.split, each config.eval.repeats times.
 
     tasks: those tasks. name: its files are `<name>-<iteration>.json` with the results and `.npz` with the episodes, in
-    the same order (an episode's group numbers its task). Answers are drawn as config.eval says; unless it sets anything
-    they are drawn as in training, so that nothing is compiled twice. With config.eval.trials above 1 a task that failed
-    is tried again (Reflexion), and an episode is that of the last trial.
+    the same order (an episode's group numbers its task). cut_short counts those that had steps left but no room.
+    Answers are drawn as config.eval says; unless it sets anything they are drawn as in training, so that nothing is
+    compiled twice. With config.eval.trials above 1 a task that failed is tried again (Reflexion), and an episode is
+    that of the last trial.
     Raises ValueError for a way to draw them that there is not.
     """
 
@@ -90,12 +91,18 @@ class Evaluator:
             tries = range(1, c.eval.trials + 1)
             by_trial = [sum(e["won"] for e in played if e["trials"] <= n) / max(len(played), 1) for n in tries]
             rows = summary(episodes)
+            cut_short = sum(e.truncated and len(e.steps) < c.env.max_steps for e in all_played)
             content = {
                 **record, "success_by_trial": by_trial, "model": c.agent.model, "data": self.facts(),
                 "kinds": [{name: _known(value) for name, value in row.items()} for row in rows],
-                "success_macro": _known(macro(rows)), **more(), "results": episodes,
+                "success_macro": _known(macro(rows)), "cut_short": cut_short, **more(), "results": episodes,
             }  # fmt: skip
             write_json(self._file(folder, iteration), content)
+            if cut_short:
+                display.message(
+                    f"{cut_short} of {len(all_played)} episodes ended early: no room for an observation and an answer; "
+                    "enlarge agent.buckets, or take a model with a longer context"
+                )
         graded = "" if record["score"] == record["success"] else f", score {record['score']:.1%},"
         display.message(
             f"held out after {iteration} iterations: success {record['success']:.1%} "

@@ -19,7 +19,7 @@ WORLD = SimpleNamespace(tasks=lambda *_: TASKS, pool=SimpleNamespace(slots=3))
 DISPLAY = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
 
 
-def evaluated(folder, **settings):
+def evaluated(folder, cut="", display=DISPLAY, **settings):
     """What the collector was told, and the record."""
     config, told = common.get_config(), []
     config.ppo.temperature = 0.8
@@ -27,9 +27,12 @@ def evaluated(folder, **settings):
 
     def collector(params, tasks, groups, key, on_turn, *, first, decoding):
         told.append(decoding)
-        return [Episode(task, group, "append", won=True) for task, group in zip(tasks, groups, strict=True)]
+        return [
+            Episode(task, group, "append", won=True, truncated=task.id == cut)
+            for task, group in zip(tasks, groups, strict=True)
+        ]
 
-    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, DISPLAY)
+    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, display)
     assert json.loads((folder / "evaluation-0.json").read_text())["top_p"] == record["top_p"]
     return told, record
 
@@ -64,6 +67,16 @@ def test_the_file_says_what_the_results_depend_on(tmp_path):
         ("", 2, 1.0, 1.0), ("all", 2, 1.0, 1.0),
     ]  # fmt: skip
     assert found["kinds"][0]["low"] == pytest.approx(0.342, abs=1e-3) and found["success_macro"] == 1.0
+
+
+def test_episodes_without_room_are_counted_and_said(tmp_path):
+    said = []
+    display = SimpleNamespace(phase=lambda _: None, message=said.append)
+    evaluated(tmp_path, cut="a", display=display, repeats=2)
+    assert json.loads((tmp_path / "evaluation-0.json").read_text())["cut_short"] == 2
+    assert said[0].startswith("2 of 4 episodes ended early: no room") and len(said) == 2
+    evaluated(tmp_path, display=display)
+    assert json.loads((tmp_path / "evaluation-0.json").read_text())["cut_short"] == 0 and len(said) == 3
 
 
 def test_a_way_to_draw_that_there_is_not_is_refused_before_anything_is_played(tmp_path):
