@@ -2,6 +2,8 @@
 
 python launch/train.py --config=configs/searchqa.py
 python launch/train.py --config=configs/searchqa.py:qwen2.5-3b --config.agent.model=FOLDER --config.env.data=FOLDER
+python launch/evaluate.py --config=configs/searchqa.py --config.env.data=FOLDER --config.eval.split=eval \\
+    --config.eval.temperature=0     all seven sets of a folder, greedily
 python launch/plan.py --config=configs/searchqa.py:qwen2.5-7b --mesh=fsdp:4
 python launch/warmstart.py --config=configs/searchqa.py:warmstart --out=DIR     how its start policy was made
 """

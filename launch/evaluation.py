@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ from ml_collections import ConfigDict
 
 from launch.command import console
 from trca_jax.evaluation.evaluate import evaluate
-from trca_jax.evaluation.report import evaluation_table, wilson
+from trca_jax.evaluation.report import evaluation_table, macro, summary, wilson
 from trca_jax.learner.display import Display
 from trca_jax.learner.record import write_json
 from trca_jax.policy.decoding import Decoding
@@ -26,9 +27,10 @@ class Evaluator:
     """Plays config.eval.games tasks of config.eval.split, each config.eval.repeats times.
 
     tasks: those tasks. name: its files are `<name>-<iteration>.json` with the results and `.npz` with the episodes, in
-    the same order (an episode's group numbers its task). Answers are drawn as config.eval says; unless it sets anything
-    they are drawn as in training, so that nothing is compiled twice. With config.eval.trials above 1 a task that failed
-    is tried again (Reflexion), and an episode is that of the last trial.
+    the same order (an episode's group numbers its task). cut_short counts those that had steps left but no room.
+    Answers are drawn as config.eval says; unless it sets anything they are drawn as in training, so that nothing is
+    compiled twice. With config.eval.trials above 1 a task that failed is tried again (Reflexion), and an episode is
+    that of the last trial.
     Raises ValueError for a way to draw them that there is not.
     """
 
@@ -44,7 +46,7 @@ class Evaluator:
     def facts(self) -> dict:
         """For the record of the run."""
         t = self.tasks
-        return {"split": t.split, "tasks": len(t), "source": t.source, "sha256": t.sha256}
+        return {"split": t.split, "tasks": len(t), "source": t.source, "sha256": t.sha256, "world": dict(t.facts)}
 
     def run(
         self, player: Player, params, folder: Path, iteration: int, display: Display,
@@ -88,8 +90,19 @@ class Evaluator:
             write_episodes(self._file(folder, iteration).with_suffix(".npz"), all_played)
             tries = range(1, c.eval.trials + 1)
             by_trial = [sum(e["won"] for e in played if e["trials"] <= n) / max(len(played), 1) for n in tries]
-            content = {**record, "success_by_trial": by_trial, **more(), "results": episodes}
+            rows = summary(episodes)
+            cut_short = sum(e.truncated and len(e.steps) < c.env.max_steps for e in all_played)
+            content = {
+                **record, "success_by_trial": by_trial, "model": c.agent.model, "data": self.facts(),
+                "kinds": [{name: _known(value) for name, value in row.items()} for row in rows],
+                "success_macro": _known(macro(rows)), "cut_short": cut_short, **more(), "results": episodes,
+            }  # fmt: skip
             write_json(self._file(folder, iteration), content)
+            if cut_short:
+                display.message(
+                    f"{cut_short} of {len(all_played)} episodes ended early: no room for an observation and an answer; "
+                    "enlarge agent.buckets, or take a model with a longer context"
+                )
         graded = "" if record["score"] == record["success"] else f", score {record['score']:.1%},"
         display.message(
             f"held out after {iteration} iterations: success {record['success']:.1%} "
@@ -109,3 +122,8 @@ class Evaluator:
 
     def _file(self, folder: Path, iteration: int) -> Path:
         return folder / f"{self._name}-{iteration}.json"
+
+
+def _known(value):
+    """The value, or None for the NaN that JSON does not know."""
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -17,11 +17,13 @@ from ml_collections import ConfigDict
 
 from launch.command import console
 from launch.suites import Row
+from trca_jax.envs.searchqa import generator
 from trca_jax.envs.searchqa.bm25 import Bm25Retriever
 from trca_jax.envs.searchqa.corpus import read_corpus
 from trca_jax.envs.searchqa.datasets import read_file
 from trca_jax.envs.searchqa.questions import Question
 from trca_jax.envs.searchqa.retrieval import Passage
+from trca_jax.envs.searchqa.sources import GENERATED
 
 TOP, BATCH = 3, 128
 
@@ -29,10 +31,15 @@ TOP, BATCH = 3, 128
 def retrieval(config: ConfigDict, quick: bool) -> list[Row]:
     """Index time, time of one query and of 128 at once, and the share of supporting titles among the best three.
 
-    config.env.data: a folder with corpus.jsonl and `<set>/<split>.jsonl`. Times are CPU time. The reference is there
-    only where bm25s and PyStemmer are installed. Raises ValueError if the folder is not as expected.
+    config.env.data: 'generated', or a folder with corpus.jsonl and `<set>/<split>.jsonl`. Times are CPU time. The
+    reference is there only where bm25s and PyStemmer are installed. Raises ValueError if the folder is not as expected.
     """
-    passages, parts = _read(config.env.data, 100 if quick else None)
+    return searchqa(config.env.data, quick)
+
+
+def searchqa(source: str, quick: bool) -> list[Row]:
+    """As `retrieval`. source: what is config.env.data there."""
+    passages, parts = _read(source, 100 if quick else None)
     questions = [question for part in parts.values() for question in part]
     queries = [question.question for question in questions]
     ours, reference = _measure(passages, queries), _measure_bm25s(passages, queries)
@@ -55,12 +62,22 @@ def retrieval(config: ConfigDict, quick: bool) -> list[Row]:
     return rows
 
 
-def _read(data: str, count: int | None) -> tuple[tuple[Passage, ...], dict[str, tuple[Question, ...]]]:
-    """The passages, and the first `count` questions of each file by `<set>_<split>`."""
-    folder = Path(data).expanduser()
+def holds_corpus(source: str) -> bool:
+    """Whether this is a folder with SearchQA's passages."""
+    return (Path(source).expanduser() / "corpus.jsonl").is_file()
+
+
+def _read(source: str, count: int | None) -> tuple[tuple[Passage, ...], dict[str, tuple[Question, ...]]]:
+    """The passages, and the first `count` questions of each file by `<set>_<split>`, or of each kind of the generated
+    world's test questions."""
+    if source == GENERATED:
+        found = generator.questions("test")
+        kinds = {kind: tuple(q for q in found if q.kind == kind)[:count] for kind in generator.KINDS}
+        return generator.corpus(), {f"{GENERATED}_{kind}": part for kind, part in kinds.items()}
+    folder = Path(source).expanduser()
     files = sorted(folder.glob("*/*.jsonl"))
-    if not files or not (folder / "corpus.jsonl").is_file():
-        raise ValueError(f"{data!r} holds no corpus.jsonl with sets beside it; give SearchQA's folder by --data")
+    if not files or not holds_corpus(source):
+        raise ValueError(f"{source!r} holds no corpus.jsonl with sets beside it; give SearchQA's folder by --data")
     parts = {f"{path.parent.name}_{path.stem}": read_file(path, path.parent.name)[:count] for path in files}
     return read_corpus(folder / "corpus.jsonl"), parts
 

@@ -9,7 +9,7 @@ from matplotlib.image import imread
 from rich.console import Console
 from scipy.stats import binomtest
 
-from trca_jax.evaluation.report import evaluation_table, learning_curve, running_mean, summary, wilson
+from trca_jax.evaluation.report import evaluation_table, learning_curve, macro, running_mean, summary, wilson
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,14 @@ def test_summary_counts_failures_apart_and_steps_of_the_won_only():
     assert math.isnan(summary([])[0]["success"])
 
 
+def test_macro_weighs_kinds_alike_and_leaves_out_those_not_played():
+    rows = summary([*RESULTS, record("c", "cool", False, 0, "worker 0 died"), record("d", "dry", True, 2, score=0.5)])
+    assert macro(rows) == pytest.approx((0 + 2 / 3 + 1) / 3) and macro(rows, "score") == pytest.approx(
+        (2 / 3 + 0.5) / 3
+    )
+    assert math.isnan(macro(summary([])))
+
+
 def printed(results, width=80):
     console = Console(file=io.StringIO(), width=width, _environ={})
     console.print(evaluation_table(results))
@@ -70,6 +78,8 @@ def test_table_shows_every_kind_and_the_failures_only_if_there_are_any():
     assert next(line for line in text.splitlines() if line.startswith("heat")).split()[-2:] == ["–", "1"]
     assert "failed" in text and "failed" not in printed([r for r in RESULTS if not r["failure"]])
     assert "all" in printed([])
+    assert next(line.split() for line in text.splitlines() if line.startswith("mean"))[-1] == "33.3"
+    assert "mean" not in printed([r for r in RESULTS if r["kind"] == "pick"])
     assert "score" not in text
     graded = [*RESULTS, record("b3", "pick", False, 4, score=0.5), record("b4", "pick", False, 4, "died", score=0.9)]
     assert next(line.split() for line in printed(graded).splitlines() if line.startswith("pick"))[5] == "62.5"

@@ -47,26 +47,33 @@ def test_both_engines_play_alike_and_ours_is_faster(monkeypatch):
         alfworld.alfworld("generated", quick=True)
 
 
-def test_envs_measures_webshop_on_generated_data_and_on_a_catalogue_that_is_given(monkeypatch, tmp_path):
-    asked = []
+def test_envs_measures_every_engine_on_generated_data_or_on_what_is_given(monkeypatch, tmp_path):
+    asked, searched = [], []
     monkeypatch.setattr(envs, "alfworld", lambda *given: asked.append(given) or [Row("games", 1.0, "s")])
+    monkeypatch.setattr(envs, "searchqa", lambda *given: searched.append(given) or [Row("searches", 2.0, "s")])
     monkeypatch.setattr(envs, "WHY_BROKEN", "")
     monkeypatch.setattr(webshop, "_fresh", lambda source: {"ready_s": 2.0, "ready_mb": 30.0, "mb": 40.0})
     monkeypatch.setattr(webshop, "step_ms", lambda source, walks: 0.5 if source == "generated" else 0.7)
-    (tmp_path / "items_shuffle.json").write_text("[]")
+    shop, library = tmp_path / "shop", tmp_path / "library"
+    for file in (shop / "items_shuffle.json", library / "corpus.jsonl"):
+        file.parent.mkdir()
+        file.write_text("[]")
     config = get_config()
     rows = {}
-    for source in ("generated", str(tmp_path), "elsewhere"):
+    for source in ("generated", str(shop), str(library), "elsewhere"):
         config.env.data = source
         rows[source] = [(row.name, row.value, row.unit) for row in envs.envs(config, quick=True)]
+    games, searches = ("games", 1.0, "s"), ("searches", 2.0, "s")
     own = [("webshop_step_ms", 0.5, "ms"), ("webshop_ready_s", 2.0, "s"), ("webshop_128_episodes_mb", 40.0, "MB")]
     data = [("webshop_data_step_ms", 0.7, "ms"), ("webshop_data_ready_s", 2.0, "s")]
-    assert rows["generated"] == rows["elsewhere"] == [("games", 1.0, "s"), *own]
-    assert rows[str(tmp_path)] == [("games", 1.0, "s"), *own, *data, ("webshop_data_128_episodes_mb", 40.0, "MB")]
-    assert asked == [("generated", True), ("generated", True), ("elsewhere", True)]
+    data.append(("webshop_data_128_episodes_mb", 40.0, "MB"))
+    assert rows["generated"] == rows["elsewhere"] == rows[str(library)] == [games, *own, searches]
+    assert rows[str(shop)] == [games, *own, *data, searches]
+    assert asked == [("generated", True)] * 3 + [("elsewhere", True)]
+    assert searched == [("generated", True), ("generated", True), (str(library), True), ("generated", True)]
 
     monkeypatch.setattr(envs, "WHY_BROKEN", "it does not run")
-    assert [row.name for row in envs.envs(config, quick=True)] == [name for name, *_ in own]
+    assert [row.name for row in envs.envs(config, quick=True)] == [name for name, *_ in (*own, searches)]
 
 
 def test_a_step_of_webshop_is_the_mean_of_all(monkeypatch):

@@ -13,12 +13,13 @@ from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.store import read_episodes
 
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module:DeprecationWarning")  # of ml_collections
-TASKS = TaskSet(tuple(Task(name, "made up", f"do {name}", "", None) for name in "ab"), "nowhere", "valid_unseen", "0")
+TASKS = TaskSet(tuple(Task(name, "made up", f"do {name}", "", None) for name in "ab"), "nowhere", "valid_unseen", "0",
+                {"corpus": "small"})  # fmt: skip
 WORLD = SimpleNamespace(tasks=lambda *_: TASKS, pool=SimpleNamespace(slots=3))
 DISPLAY = SimpleNamespace(phase=lambda _: None, message=lambda _: None)
 
 
-def evaluated(folder, **settings):
+def evaluated(folder, cut="", display=DISPLAY, **settings):
     """What the collector was told, and the record."""
     config, told = common.get_config(), []
     config.ppo.temperature = 0.8
@@ -26,9 +27,12 @@ def evaluated(folder, **settings):
 
     def collector(params, tasks, groups, key, on_turn, *, first, decoding):
         told.append(decoding)
-        return [Episode(task, group, "append", won=True) for task, group in zip(tasks, groups, strict=True)]
+        return [
+            Episode(task, group, "append", won=True, truncated=task.id == cut)
+            for task, group in zip(tasks, groups, strict=True)
+        ]
 
-    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, DISPLAY)
+    record = Evaluator(config, WORLD, None).run(collector, None, folder, 0, display)
     assert json.loads((folder / "evaluation-0.json").read_text())["top_p"] == record["top_p"]
     return told, record
 
@@ -51,6 +55,28 @@ def test_the_episodes_are_kept_in_the_order_of_the_results(tmp_path):
     episodes = read_episodes(tmp_path / "evaluation-0.npz")
     assert len(told) == 2 and [e.task.id for e in episodes] == [r["task"] for r in results] == ["a", "a", "b", "b"]
     assert [e.group for e in episodes] == [0, 0, 1, 1] and episodes[2].task.instruction == "do b"
+
+
+def test_the_file_says_what_the_results_depend_on(tmp_path):
+    evaluated(tmp_path, temperature=0.0)
+    found = json.loads((tmp_path / "evaluation-0.json").read_text())
+    assert found["data"] == {
+        "split": "valid_unseen", "tasks": 2, "source": "nowhere", "sha256": "0", "world": {"corpus": "small"}
+    }  # fmt: skip
+    assert [(row["kind"], row["episodes"], row["success"], row["high"]) for row in found["kinds"]] == [
+        ("", 2, 1.0, 1.0), ("all", 2, 1.0, 1.0),
+    ]  # fmt: skip
+    assert found["kinds"][0]["low"] == pytest.approx(0.342, abs=1e-3) and found["success_macro"] == 1.0
+
+
+def test_episodes_without_room_are_counted_and_said(tmp_path):
+    said = []
+    display = SimpleNamespace(phase=lambda _: None, message=said.append)
+    evaluated(tmp_path, cut="a", display=display, repeats=2)
+    assert json.loads((tmp_path / "evaluation-0.json").read_text())["cut_short"] == 2
+    assert said[0].startswith("2 of 4 episodes ended early: no room") and len(said) == 2
+    evaluated(tmp_path, display=display)
+    assert json.loads((tmp_path / "evaluation-0.json").read_text())["cut_short"] == 0 and len(said) == 3
 
 
 def test_a_way_to_draw_that_there_is_not_is_refused_before_anything_is_played(tmp_path):

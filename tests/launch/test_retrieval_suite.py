@@ -63,6 +63,15 @@ def test_a_reference_that_breaks_is_one_line(config, monkeypatch, tmp_path):
         retrieval.retrieval(config, quick=True)
 
 
+def test_the_generated_world_needs_no_data(config, monkeypatch):
+    monkeypatch.setattr(retrieval, "_measure_bm25s", lambda passages, queries: None)
+    config.env.data = "generated"
+    rows = {row.name: row.value for row in retrieval.retrieval(config, quick=True)}
+    assert list(rows)[3:] == ["searchqa_titles_generated_single", "searchqa_titles_generated_bridge"]
+    # The second title of a bridge question is not in it.
+    assert rows["searchqa_titles_generated_single"] > 0.95 and 0.45 < rows["searchqa_titles_generated_bridge"] < 0.7
+
+
 def test_a_folder_without_questions_is_named(config, tmp_path):
     (tmp_path / "corpus.jsonl").unlink()
     with pytest.raises(ValueError, match=r"holds no corpus\.jsonl with sets beside it"):

@@ -32,13 +32,15 @@ class Task:
 class TaskSet:
     """The tasks of one split, sorted by id, and what to write into the record of a run.
 
-    source: where they came from, in words. sha256: over ids and contents: equal where the tasks are equal.
+    source: where they came from, in words. sha256: over ids and contents: equal where the tasks are equal. facts: what
+    else results depend on, of the world that they are played in; plain values, as JSON knows them.
     """
 
     tasks: tuple[Task, ...]
     source: str
     split: str
     sha256: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self.tasks)
@@ -55,7 +57,7 @@ def merge(parts: Sequence[TaskSet]) -> TaskSet:
     """Several splits as one set of tasks, in the order given."""
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
     tasks = tuple(task for part in parts for task in part)
-    return TaskSet(tasks, parts[0].source, "+".join(part.split for part in parts), digest)
+    return TaskSet(tasks, parts[0].source, "+".join(part.split for part in parts), digest, parts[0].facts)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,12 @@ class Observation:
 
 
 class Env(Protocol):
-    """One environment slot. Lives in one process; never shared between episodes that run at the same time."""
+    """One environment slot. Lives in one process; never shared between episodes that run at the same time.
+
+    A class whose steps wait for something outside, such as a server, may have a static method `prefetch(steps)` too.
+    steps: (environment, action) of all slots of a process that are about to play. It asks for all of it at once and
+    keeps each answer in its environment; a step must do without it where prefetch raised or was never called.
+    """
 
     def reset(self, task: Task) -> Observation: ...
 

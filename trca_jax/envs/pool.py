@@ -2,7 +2,8 @@
 
 Slots are dealt to workers in contiguous blocks, so the members of a rollout group sit in one process and share what it
 has loaded. `reset` and `step` only send; `ready` waits for a while, `receive` for all. A worker that dies, or spends
-more than the deadline on one slot, is replaced; its slots answer `Observation(failure=...)` until their next reset.
+more than the deadline on one slot, or on what slots prefetch together, is replaced; its slots answer
+`Observation(failure=...)` until their next reset.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class EnvPool:
     """`slots` environments in `workers` processes (0: in this process, for debugging). A context manager.
 
     make_env: picklable, from an importable module; makes the environment of one slot, in the worker. deadline_s: how
-    many seconds one slot may take over a reset or step. Workers are fresh interpreters that never see this process's
-    memory or main script, so JAX may be up or not. Raises ValueError on a size that is none.
+    many seconds one slot may take over a reset or step, and the slots of a call over one prefetch (`envs.base.Env`).
+    Workers are fresh interpreters that never see this process's memory or main script, so JAX may be up or not. Raises
+    ValueError on a size that is none.
     """
 
     def __init__(self, make_env: Callable[[], Env], *, slots: int, workers: int = 1, deadline_s: float = 60.0) -> None:
@@ -110,7 +112,7 @@ class EnvPool:
             worker.ask(batch)
 
     def _take(self, worker: _Process | _Inline, patience_s: float) -> bool:
-        """Waits for some answers of a worker, or for its end; False if there was neither in time."""
+        """Waits for a sign of a worker, or for its end; False if there was neither in time."""
         try:
             answers = worker.answer(patience_s)
         except _WorkerEnded as ended:
@@ -120,11 +122,11 @@ class EnvPool:
                     self._pending[slot] = self._failed(slot)
             worker.replace()
             return True
-        for slot, observation in answers:
+        for slot, observation in answers or ():
             self._pending[slot] = observation
             if observation.failure is not None:
                 self._broken[slot] = observation.failure
-        return bool(answers)
+        return answers is not None
 
     def _failed(self, slot: int) -> Observation:
         return Observation("", done=True, failure=self._broken[slot])
@@ -159,13 +161,13 @@ class _Process:
         with suppress(OSError):  # it is dead; answer() will say so
             self.pipe.send(batch)
 
-    def answer(self, patience_s: float) -> list[Answer]:
-        """Some answers; none if patience_s passes first."""
+    def answer(self, patience_s: float) -> list[Answer] | None:
+        """Some answers, or none yet where only a prefetch is done; None if patience_s passes first."""
         left = max(self.since[0] + self.deadline_s - time.monotonic(), 0)
         try:
             if not self.pipe.poll(min(left, patience_s)):
                 if patience_s < left:
-                    return []
+                    return None
                 raise _WorkerEnded(f"worker {self.name} passed its deadline of {self.deadline_s:g} s")
             last, answers = self.pipe.recv()
         except (EOFError, OSError):
@@ -197,6 +199,7 @@ class _Inline:
         self.block, self.envs, self.make_env, self.answers = block, {}, make_env, []
 
     def ask(self, batch: list[Request]) -> None:
+        _prefetch(self.envs, batch)
         self.answers.append([_play(self.envs, self.make_env, *request) for request in batch])
 
     def answer(self, patience_s: float) -> list[Answer]:
@@ -238,12 +241,26 @@ def serve(descriptor: int) -> None:
     make_env = inbox.get()
     while True:
         batch = pickle.loads(inbox.get())
+        if _prefetch(envs, batch):
+            with lock:
+                send(False)  # the first slot begins now
         for done, request in enumerate(batch, start=1):
             answer = _play(envs, lambda: pickle.loads(make_env)(), *request)
             with lock:
                 answers.append(answer)
                 if done == len(batch):
                     send(True)
+
+
+def _prefetch(envs: dict[int, Env], batch: list[Request]) -> bool:
+    """Lets the environments that are about to step ask together for what they need; whether they do such a thing."""
+    steps = [(envs[slot], value) for verb, slot, value in batch if verb == "step" and slot in envs]
+    prefetch = getattr(steps[0][0], "prefetch", None) if steps else None
+    if prefetch is None:
+        return False
+    with suppress(Exception):  # each step meets it again, and fails or not by itself
+        prefetch(steps)
+    return True
 
 
 def _play(envs: dict[int, Env], make_env: Callable[[], Env], verb: str, slot: int, value: Task | str) -> Answer:

@@ -68,9 +68,16 @@ def summary(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
+def macro(rows: Sequence[Mapping[str, Any]], name: str = "success") -> float:
+    """The unweighted mean over the kinds of a `summary`; those without an episode are left out (NaN without any)."""
+    found = [row[name] for row in rows[:-1] if row["episodes"]]
+    return sum(found) / len(found) if found else math.nan
+
+
 def evaluation_table(results: Iterable[Mapping[str, Any]]) -> Table:
-    """The `summary` as a table: steps are those of the episodes won; failures have a column only if there are any, and
-    the score only if it is no other word for success."""
+    """The `summary` as a table, with the unweighted mean over the kinds if there are several: steps are those of the
+    episodes won; failures have a column only if there are any, and the score only if it is no other word for success.
+    """
     rows = summary(results)
     scores = any(row["episodes"] and row["score"] != row["success"] for row in rows)
     failures = rows[-1]["failures"] > 0
@@ -81,6 +88,9 @@ def evaluation_table(results: Iterable[Mapping[str, Any]]) -> Table:
     for row in rows:
         if row is rows[-1]:
             table.add_section()
+            if len(rows) > 2:
+                means = [_number(100 * macro(rows)), "", *[_number(100 * macro(rows, "score"))] * scores]
+                table.add_row("mean of types", "", "", *means)
         table.add_row(
             row["kind"], str(row["games"]), str(row["episodes"]), _number(100 * row["success"]),
             f"{100 * row['low']:.1f}–{100 * row['high']:.1f}",

@@ -12,16 +12,19 @@ STALL, DROP = "stall", "drop"
 
 class RetrievalServer:
     """Answers with passages "about QUERY". schema: the field it takes. trouble: what comes first, a request each: a
-    status, raw bytes with status 200, STALL, or DROP. requests: what was asked, in order."""
+    status, raw bytes with status 200, STALL, or DROP. A query with "poison" is status 500, always. delay_s: of every
+    answer. requests: what was asked, in order."""
 
     def __init__(self, schema="queries"):
         self.schema, self.trouble, self.requests = schema, deque(), []
-        self.url = ""
+        self.url, self.delay_s = "", 0.0
         self.released = threading.Event()
 
     def answer(self, body):
         """Status and content for one request."""
         self.requests.append(body)
+        if self.delay_s:
+            time.sleep(self.delay_s)
         wrong = self.trouble.popleft() if self.trouble else None
         if wrong in (STALL, DROP):
             self.released.wait(5 if wrong == STALL else 0)
@@ -33,6 +36,8 @@ class RetrievalServer:
         if self.schema not in body:
             return 422, b'{"detail": "field required"}'
         queries = body["queries"] if self.schema == "queries" else [body["query"]]
+        if any("poison" in query for query in queries):
+            return 500, b"cannot"
         return 200, json.dumps({"result": [self.hits(query, body["topk"]) for query in queries]}).encode()
 
     def hits(self, query, k):

@@ -192,6 +192,7 @@ def test_eval_is_test_and_else_dev_but_never_train(tmp_path):
     [
         ({"question": " ? "}, "question is ' \\? '; expected a text that is not empty"),
         ({"question": None}, "question is None"),
+        ({"question": ""}, "question is ''; expected"),
         ({"golden_answers": []}, "gold answers are \\[\\]; expected at least one"),
         ({"golden_answers": [" "]}, "gold answers are \\[' '\\]"),
         ({"golden_answers": None}, "gold answers are None"),

@@ -4,12 +4,10 @@ import json
 import pickle
 
 import pytest
-from retrieval_servers import RetrievalServer, serving
 from searchqa_worlds import answer, search, task
 
 from trca_jax.envs.pool import EnvPool
 from trca_jax.envs.searchqa import Searchqa
-from trca_jax.envs.searchqa.http import HttpRetriever
 from trca_jax.envs.searchqa.retrieval import Passage, RetrievalError
 from trca_jax.envs.searchqa.texts import RETRY, read_information
 
@@ -125,25 +123,6 @@ def test_without_a_search_engine_only_answers_count():
     first, searched, end = play(ASKED, search("trap"), answer("gold"), retriever="", queries="offered")
     assert searched.text == "" and end.won
     assert first.admissible == ("<answer> Trap </answer>",)
-
-
-def test_a_server_that_fails_and_comes_back(monkeypatch):
-    """Slots of a pool whose searches fail say so, the others play on, and the next episodes are played."""
-    server = RetrievalServer()
-    with serving(server):
-        engine = HttpRetriever((server.url,), tries=1, wait_s=0.0, read_s=2.0)
-        monkeypatch.setattr("trca_jax.envs.searchqa.env.retriever", lambda source, name: engine)
-        with EnvPool(Searchqa().make_env, slots=3, workers=0) as pool:
-            for trouble in (500, b"not json", b'{"result": []}'):
-                pool.reset([0, 1, 2], [ASKED] * 3)
-                pool.receive([0, 1, 2])
-                pool.step([0], [search("warm up")])
-                assert pool.receive([0])[0].failure is None
-                server.trouble.append(trouble)
-                pool.step([0, 1, 2], [search(f"{trouble} {n}") for n in range(3)])
-                seen = pool.receive([0, 1, 2])
-                assert [s.failure is None for s in seen] == [False, True, True]
-                assert all(read_information(s.text) for s in seen[1:]) and seen[0].text == ""
 
 
 def test_settings_that_are_unknown_or_wrong():

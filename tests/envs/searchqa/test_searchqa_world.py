@@ -1,9 +1,11 @@
 """The generated world: its corpus, its questions, the commands on offer, and the scripted reader."""
 
+import hashlib
 import json
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,7 @@ from trca_jax.envs.searchqa.datasets import read_questions
 from trca_jax.envs.searchqa.names import Names, key, mentions
 from trca_jax.envs.searchqa.player import wander
 from trca_jax.envs.searchqa.scoring import exact_match
-from trca_jax.envs.searchqa.sources import passages
+from trca_jax.envs.searchqa.sources import corpus_facts, passages
 from trca_jax.envs.searchqa.tasks import load_tasks
 from trca_jax.envs.searchqa.texts import Document
 
@@ -67,6 +69,29 @@ def test_the_files_hold_the_same(tmp_path):
     assert read_questions(tmp_path, [generator.NAME], "dev") == QUESTIONS["dev"]
     with pytest.raises(ValueError, match="split 'valid' of the generated world is unknown; expected one of train"):
         generator.questions("valid")
+
+
+def test_tasks_say_what_results_depend_on(tmp_path):
+    assert Searchqa().tasks("test", 2).facts["corpus"] == {
+        "name": "generated world",
+        "passages": 3224,
+        "sha256": hashlib.sha256("".join(json.dumps(r) + "\n" for r in generator.corpus_rows()).encode()).hexdigest(),
+    }
+    (tmp_path / "nq").mkdir()
+    (tmp_path / "nq" / "test.jsonl").write_text('{"id": "1", "question": "who", "golden_answers": ["a"]}\n')
+    asked = Searchqa(source=str(tmp_path), task_types=("nq",), k=5, protocol="search-r1", limit=5)
+    assert asked.tasks("eval").facts["corpus"] is None  # making the search engine says so
+    (tmp_path / "corpus.jsonl").write_text('{"id": "1", "contents": "a"}\n')
+    corpus_facts.cache_clear()
+    facts = asked.tasks("eval").facts
+    assert facts["corpus"] == {
+        "name": f"{tmp_path.name}/corpus.jsonl",
+        "passages": 1,
+        "sha256": "8d41a054ebff5b0e3b46945df54be958401938105e90f4964511415407bda71f",
+    }
+    assert [facts[name] for name in ("retriever", "top_k", "protocol", "actions")] == ["bm25", 5, "search-r1", 5]
+    served = replace(asked, retriever="http://here:8000").tasks("eval").facts
+    assert (served["retriever"], served["corpus"]) == ("http://here:8000", None)
 
 
 def test_tasks_of_the_world():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -64,9 +64,17 @@ class Searchqa:
         return golden_match(observations, golden_documents(self.source, task.payload.supporting_titles))
 
     def tasks(self, split: str, count: int | None = None) -> TaskSet:
+        from trca_jax.envs.searchqa.sources import BM25, corpus_facts
         from trca_jax.envs.searchqa.tasks import load_tasks
 
-        return load_tasks(self.source, split, task_types=self.task_types, count=count, seed=self.seed)
+        found = load_tasks(self.source, split, task_types=self.task_types, count=count, seed=self.seed)
+        facts = {
+            "success": "exact match with a gold alias", "score": self.reward, "retriever": self.retriever or None,
+            # what a server searches, only the server knows
+            "corpus": corpus_facts(self.source) if self.retriever == BM25 else None,
+            "top_k": self.k, "protocol": self.protocol, "actions": self.limit, "queries": self.queries,
+        }  # fmt: skip
+        return replace(found, facts=facts)
 
     def prepare(self, tasks: Iterable[Task], progress: Callable[[int, int], None]) -> None:
         """Makes the search engine, or asks its servers, so that what is wrong is said before anything is played."""

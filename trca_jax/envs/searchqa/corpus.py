@@ -41,7 +41,9 @@ def passage(row: Mapping[str, Any], score: float = 0.0) -> Passage:
             raise ValueError(f"title of row {identity!r} is {str(title)[:60]!r}; expected a text")
         title, text = title.strip(), text.strip()
     else:
-        raise ValueError(f"row {identity!r} has no contents and no text; expected one of them, not empty")
+        raise ValueError(
+            f"row {identity!r} has no contents and no text; expected one of them, a text that is not empty"
+        )
     return Passage(str(identity), title, text, score)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from trca_jax.envs.base import Observation, Task
 from trca_jax.envs.searchqa.actions import ANSWER, SEARCH, project
 from trca_jax.envs.searchqa.commands import offered
 from trca_jax.envs.searchqa.questions import Question
-from trca_jax.envs.searchqa.retrieval import RetrievalError
+from trca_jax.envs.searchqa.retrieval import Passage, RetrievalError
 from trca_jax.envs.searchqa.rewards import stepsearch_reward
 from trca_jax.envs.searchqa.scoring import exact_match, f1
 from trca_jax.envs.searchqa.sources import names, retriever
@@ -35,7 +35,8 @@ class SearchqaEnv:
     executed. k: passages a search. reward: 'em', 'f1' or 'stepsearch', given once at the end; an episode is won if
     its answer equals a gold alias. queries: 'free', or 'offered' to list commands, for policies that choose among them.
     The answer is what the projected action holds and nothing else: no passage can end or score an episode. A search
-    engine that fails ends the episode with `failure`: no text, no reward.
+    engine that fails ends the episode with `failure`: no text, no reward. Slots that step together search together
+    (`prefetch`), and find what each would find alone.
     Raises ValueError for unknown settings.
     """
 
@@ -55,31 +56,49 @@ class SearchqaEnv:
         """The question."""
         self._question: Question = task.payload
         self._taken, self._done = 0, False
+        self._found: dict[str, list[Passage] | RetrievalError] = {}  # prefetched, for the next step's query
         self._queries: list[str] = []
         self._seen: list[tuple[Document, ...]] = []
         return self._observation(self._question.question)
+
+    @staticmethod
+    def prefetch(steps: Sequence[tuple[SearchqaEnv, str]]) -> None:
+        """One search for all steps that will search. All environments are of one benchmark. See `envs.base.Env`."""
+        wanted = [(env, query) for env, action in steps if (query := env._query(action)) is not None]
+        if wanted:
+            env = wanted[0][0]
+            found = retriever(env._source, env._engine).search([query for _, query in wanted], env._k)
+            for (env, query), passages in zip(wanted, found, strict=True):
+                env._found = {query: passages}
 
     def step(self, action: str) -> Observation:
         """The answer to any text; see `project` for what is executed of it."""
         if self._done:
             return Observation("", done=True)
+        query, found = self._query(action), project(action)
+        if query is not None and query not in self._found:
+            self.prefetch([(self, action)])
         self._taken += 1
-        found, last = project(action), self._taken >= self._limit
         if found.kind == ANSWER:
             return self._end(found.argument)
-        if found.kind == SEARCH and not last and self._engine:
+        if query is not None:
             self._queries.append(found.argument)
-            query = found.argument[:_LONGEST_QUERY]
-            (passages,) = retriever(self._source, self._engine).search([query], self._k)
+            passages = self._found.pop(query)
             if isinstance(passages, RetrievalError):
                 self._done = True
                 return Observation("", done=True, failure=f"no search: {passages.reason}")
             text = information(passages, self._protocol)
             self._seen.append(read_information(text) or ())
             return self._observation(text)
-        if last:
+        if self._taken >= self._limit:
             return self._end(None)
         return self._observation(RETRY if self._protocol == SEARCH_R1 else "")
+
+    def _query(self, action: str) -> str | None:
+        """What the next step would search for; None if it would not."""
+        found = project(action)
+        searches = found.kind == SEARCH and self._engine and not self._done and self._taken + 1 < self._limit
+        return found.argument[:_LONGEST_QUERY] if searches else None
 
     def _end(self, answer: str | None) -> Observation:
         self._done = True

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -32,7 +33,11 @@ _KNOWN = "Who was the first president of the United States?"
 
 
 class _Failure(Exception):
-    """A request that brought nothing; another may."""
+    """A request that brought nothing; another may. answered: the server is there, perhaps it cannot take a query."""
+
+    def __init__(self, text: str, *, answered: bool = False):
+        super().__init__(text)
+        self.answered = answered
 
 
 class _Refused(ValueError):
@@ -49,8 +54,11 @@ class HttpRetriever:
     urls: such as http://localhost:8000/retrieve; the path may be left out. connect_s, read_s: longest wait for a
     connection and for a whole answer. tries: of a request, each at the next server, after about wait_s, 2·wait_s,
     4·wait_s, ... Tried again are lost connections, timeouts, the statuses 408, 429 and 5xx, and answers that cannot be
-    read; in the end their queries get a `RetrievalError`. Other statuses mean a wrong setting: ValueError at once.
-    Successful answers are remembered. Whether the servers take `queries` or one `query` is found out once, by asking.
+    read; in the end their queries get a `RetrievalError`. Where a server did answer, each query is asked for alone
+    before, as one of them may be what it fails at. Requests not begun by then are given up if none has succeeded, so
+    that an outage takes a search little longer than one request. Other statuses mean a wrong setting: ValueError at
+    once. Successful answers are remembered. Whether the servers take `queries` or one `query` is found out once, by
+    asking.
     """
 
     def __init__(
@@ -71,7 +79,7 @@ class HttpRetriever:
         """
         for server in self._servers:
             try:
-                (found,) = self._settle([known], 1, [server])
+                (found,) = self._settle([known], 1, [server], self._tries)
             except _Failure as failure:
                 raise ValueError(f"{failure}; start the retrieval server there, or correct the address") from None
             if not found:
@@ -96,8 +104,18 @@ class HttpRetriever:
                 found |= dict.fromkeys(missing, found[missing[0]])
             missing = [query for query in missing if query not in found]
         size = _SCHEMAS[self._schema] if missing else 1
+        ended: list[bool] = []  # of the requests so far, whether they brought something
+
+        def ask(at: int) -> dict[str, list[Passage] | RetrievalError]:
+            part = missing[at : at + size]
+            if at >= _REQUESTS * size and ended and not any(ended):
+                return dict.fromkeys(part, RetrievalError("not asked: all requests before it failed"))
+            answers = self._batch(part, k)
+            ended.append(not isinstance(answers[part[0]], RetrievalError))
+            return answers
+
         with ThreadPoolExecutor(_REQUESTS) as pool:
-            for part in pool.map(lambda at: self._batch(missing[at : at + size], k), range(0, len(missing), size)):
+            for part in pool.map(ask, range(0, len(missing), size)):
                 found |= part
         for query, passages in found.items():
             if query and not isinstance(passages, RetrievalError):
@@ -108,13 +126,24 @@ class HttpRetriever:
 
     def _batch(self, queries: list[str], k: int) -> dict[str, list[Passage] | RetrievalError]:
         try:
-            return dict(zip(queries, self._settle(queries, k, self._servers), strict=True))
+            return dict(zip(queries, self._settle(queries, k, self._servers, self._tries), strict=True))
         except _Failure as failure:
-            return dict.fromkeys(queries, RetrievalError(str(failure)))
+            found = dict.fromkeys(queries, RetrievalError(str(failure)))
+            return found | (self._apart(queries, k) if failure.answered and len(queries) > 1 else {})
 
-    def _settle(self, queries: list[str], k: int, servers: Sequence[SplitResult]) -> list[list[Passage]]:
+    def _apart(self, queries: list[str], k: int) -> dict[str, list[Passage]]:
+        """What comes through of the queries one by one, each tried once; given up if it seems that nothing does."""
+        found: dict[str, list[Passage]] = {}
+        for number, query in enumerate(queries):
+            if not found and number >= self._tries:
+                break
+            with suppress(_Failure):
+                (found[query],) = self._settle([query], k, self._servers, 1)
+        return found
+
+    def _settle(self, queries: list[str], k: int, servers: Sequence[SplitResult], tries: int) -> list[list[Passage]]:
         """The answers after as many tries as it takes. Raises _Failure with the last reason if all tries fail."""
-        for tried in range(self._tries):
+        for tried in range(tries):
             if tried:
                 time.sleep(self._wait_s * 2 ** (tried - 1) * self._jitter.uniform(0.5, 1.5))
             server = servers[next(self._turn) % len(servers)]
@@ -122,7 +151,7 @@ class HttpRetriever:
                 return self._ask(server, queries, k)
             except _Failure as failure:
                 reason = failure
-        raise _Failure(f"{server.geturl()} failed, the last of {self._tries} tries: {reason}")
+        raise _Failure(f"{server.geturl()} failed, the last of {tries} tries: {reason}", answered=reason.answered)
 
     def _ask(self, server: SplitResult, queries: list[str], k: int) -> list[list[Passage]]:
         if self._schema:
@@ -145,7 +174,7 @@ class HttpRetriever:
         asked = {schema: queries if schema == "queries" else queries[0], "topk": k, "return_scores": True}
         status, data = self._request(server, json.dumps(asked).encode())
         if status in _PASSING or status >= 500:
-            raise _Failure(f"status {status}")
+            raise _Failure(f"status {status}", answered=True)
         if status != 200:
             raise _Refused(
                 f"{server.geturl()} refuses a request with {schema!r}: status {status}, {data[:200]!r}; correct the "
@@ -155,7 +184,7 @@ class HttpRetriever:
         try:
             return _passages(json.loads(data), len(queries), k)
         except (ValueError, OverflowError, RecursionError) as error:
-            raise _Failure(f"an answer that cannot be read: {error}") from None
+            raise _Failure(f"an answer that cannot be read: {error}", answered=True) from None
 
     def _request(self, server: SplitResult, body: bytes) -> tuple[int, bytes]:
         """Status and content of the answer to one POST."""

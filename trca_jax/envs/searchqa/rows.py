@@ -31,7 +31,7 @@ def question(row: Mapping[str, Any], source: str | None, number: str) -> Questio
     if "index" in extra:
         number = f"{extra.get('split', 'row')}_{extra['index']}"
     name = next((str(row[key]) for key in ("id", "_id") if row.get(key) not in (None, "")), number)
-    text = row.get("question") or given.get("question")
+    text = row.get("question") or given.get("question") or row.get("question")
     if not isinstance(text, str) or not text.strip(" \t\r\n?"):
         raise ValueError(f"question is {text!r}; expected a text that is not empty")
     text = text.strip()

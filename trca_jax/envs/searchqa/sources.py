@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from trca_jax.envs.searchqa import generator
 from trca_jax.envs.searchqa.binder import Reading, read_question
@@ -24,6 +27,23 @@ _CORPUS = "corpus.jsonl"
 def passages(source: str) -> tuple[Passage, ...]:
     """The corpus: that of the generated world, or `corpus.jsonl` of a folder. Raises ValueError as `read_corpus`."""
     return generator.corpus() if source == GENERATED else read_corpus(_file(source))
+
+
+@cache
+def corpus_facts(source: str) -> dict[str, Any] | None:
+    """Name, number of passages and sha256 of the corpus: of its file, or of the generated rows as such a file.
+
+    None if there is no corpus at hand. Raises ValueError as `passages` does."""
+    if source == GENERATED:
+        name, content = "generated world", ("".join(f"{json.dumps(row)}\n" for row in generator.corpus_rows())).encode()
+        digest = hashlib.sha256(content)
+    elif (path := _file(source)).is_file():
+        name = f"{path.resolve().parent.name}/{path.name}"
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+    else:
+        return None
+    return {"name": name, "passages": len(passages(source)), "sha256": digest.hexdigest()}
 
 
 @cache
