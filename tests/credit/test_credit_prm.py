@@ -26,7 +26,7 @@ def compare(scores, **given):
     return prm(batch)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(batches())
 def test_with_the_rubrics_rewards_as_scores_it_is_trca(batch):
     """λ = 0: r_F alone; λ = 0.8: fused."""
@@ -51,7 +51,7 @@ def test_all_that_trca_compares_by_has_the_same_default():
     assert theirs.keys() - ours.keys() == {"lam", "evidence", "invalidity", "execution", "budget_mode"}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(batches())
 def test_other_settings_equal_the_loop(batch):
     advantage = at_live_steps(batch, variant(batch).advantage)
