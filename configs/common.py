@@ -52,9 +52,14 @@ def get_config() -> ConfigDict:
         {"chunk": (32, 64, 128, 256), "slots": (256, 384, 512, 768, 1024), "commands": (96, 192), "batch": (1, 2, 4)}
     )
 
+    c.judge = ConfigDict()  # the language model that scores transitions for method prm
+    c.judge.endpoint = ""  # of an OpenAI-compatible server; its key: TRCA_API_KEY
+    c.judge.model = ""  # the endpoint's name of it
+
     c.chat = ConfigDict()  # with an endpoint
     c.chat.concurrency = 8  # requests at once
     c.chat.timeout_s = 120.0  # of one answer, before it is asked for again
+    c.chat.tries = 7  # of a request, with waits of 1, 2, 4, ... seconds in between
     c.chat.prices = (0.0, 0.0)  # dollars for a million tokens of prompts and of answers; 0: unknown
 
     c.ppo = ConfigDict()

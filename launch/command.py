@@ -155,6 +155,11 @@ def check_config(c: ConfigDict) -> None:
                 f"config.{name} = {_field(c, name)!r} needs answers in sentences: take a published preset, such as "
                 "--config=configs/alfworld.py:qwen2.5-1.5b, with agent.prompt=instruct or react and agent.decode=free"
             )
+    if "step_score" in credit.METHODS[c.method].needs and not (c.judge.endpoint and c.judge.model):
+        raise ValueError(
+            f"config.method {c.method!r} needs a language model that scores transitions: give "
+            "--config.judge.endpoint=URL and --config.judge.model=NAME (its key stands in TRCA_API_KEY)"
+        )
     if c.warmstart.steps and c.distributed:
         raise ValueError("config.warmstart.steps is set: a warm start is made in one process; use launch/warmstart.py")
     if c.seed >= 2**32:

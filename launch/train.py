@@ -15,6 +15,8 @@ from ml_collections import ConfigDict
 from launch.command import read_config, run, speaker
 from launch.evaluation import Evaluator
 from launch.warmstart import start_policy
+from trca_jax.agents.chat import Chat
+from trca_jax.credit import METHODS
 from trca_jax.evaluation.report import learning_curve
 from trca_jax.learner.display import Display
 from trca_jax.learner.interrupts import Stopped
@@ -22,6 +24,7 @@ from trca_jax.learner.loop import Trainer
 from trca_jax.learner.metrics import funnel
 from trca_jax.policy.sharding import make_mesh
 from trca_jax.rollout.processes import leads, share
+from trca_jax.rollout.score import StepScorer
 from trca_jax.rollout.world import World
 
 
@@ -32,6 +35,13 @@ def main() -> int:
     folder = Path(config.workdir or f"runs/{config.env.name}-{config.method}-{config.seed}")
     with World(config.env, slots=len(share(config.tasks * config.group_size))) as world:
         return train(config, folder, world)
+
+
+def step_scorer(config: ConfigDict, folder: Path) -> StepScorer | None:
+    """The model of config.judge, for a method that reads step scores; its answers are kept in the folder."""
+    if "step_score" not in METHODS[config.method].needs:
+        return None
+    return StepScorer(Chat(config.judge.endpoint, config.judge.model, cache=folder / "scores", **config.chat))
 
 
 def train(config: ConfigDict, folder: Path, world: World) -> int:
@@ -50,7 +60,7 @@ def train(config: ConfigDict, folder: Path, world: World) -> int:
             "evaluation": evaluator.facts(),
         }
         size = sum(np.size(x) for x in jax.tree.leaves(policy.params))
-        trainer = Trainer(config, world, policy, tasks.tasks, folder, games, mesh)
+        trainer = Trainer(config, world, policy, tasks.tasks, folder, games, mesh, step_scorer(config, folder))
         del policy  # the trainer has its own copy of the weights
         display.message(f"train     {tasks}")
         display.message(f"held out  {evaluator.tasks}")

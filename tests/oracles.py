@@ -85,23 +85,40 @@ def live_steps(batch):
 
 def trca(batch, lam=0.8, gamma=0.95, budget=(1, 1, 1), scale=1.0, penalty=0.0, per_item=False, total=False):
     """The advantage by (r, t) of the real steps."""
-    returns, compared = {}, {}
+    rewards = {}
     for r, length in enumerate(batch.length):
-        if length == 0:
-            continue
         r_f, r_b = rubric_rewards(
             batch.judgement[r][:length], batch.item_category[r], batch.item_mask[r], budget, per_item
         )
-        rewards = [
-            scale * batch.r_env[r][t] + (1 - lam) * f + lam * b for t, (f, b) in enumerate(zip(r_f, r_b, strict=True))
-        ]
-        compared[r] = sum(rewards) if total else batch.outcome[r]
-        for t, g in enumerate(discounted(rewards, gamma)):
-            returns[r, t] = g - penalty * (1 - batch.valid[r][t])
+        rewards[r] = [(1 - lam) * f + lam * b for f, b in zip(r_f, r_b, strict=True)]
+    return compared(batch, rewards, gamma, scale, penalty, total)
+
+
+def prm(batch, gamma=0.95, scale=1.0, penalty=0.0, total=False):
+    scores = {r: list(batch.step_score[r][:length]) for r, length in enumerate(batch.length)}
+    return compared(batch, scores, gamma, scale, penalty, total)
+
+
+def compared(batch, rewards, gamma, scale, penalty, total):
+    """rewards: of the real steps of every rollout, NaN where unknown. A step whose return is NaN has no A_S, a rollout
+    whose sum is NaN no A_E."""
+    returns, values, unknown = {}, {}, set()
+    for r, length in enumerate(batch.length):
+        if length == 0:
+            continue
+        sums = [scale * batch.r_env[r][t] + rewards[r][t] for t in range(length)]
+        value = sum(sums) if total else batch.outcome[r]
+        if not math.isnan(value):
+            values[r] = value
+        for t, g in enumerate(discounted(sums, gamma)):
+            if math.isnan(g):
+                unknown.add((r, t))
+            else:
+                returns[r, t] = g - penalty * (1 - batch.valid[r][t])
     contexts = [batch.context[r][t] for r, t in returns]
-    episode = dict(zip(compared, standardise(list(compared.values()), [batch.group[r] for r in compared]), strict=True))
-    step = standardise(list(returns.values()), contexts)
-    return {place: episode[place[0]] + s for place, s in zip(returns, step, strict=True)}
+    episode = dict(zip(values, standardise(list(values.values()), [batch.group[r] for r in values]), strict=True))
+    step = dict(zip(returns, standardise(list(returns.values()), contexts), strict=True))
+    return {(r, t): episode.get(r, 0.0) + step.get((r, t), 0.0) for r, t in [*returns, *unknown]}
 
 
 def row_scores(batch, penalty=0.0):

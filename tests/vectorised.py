@@ -100,8 +100,20 @@ def trca(batch, lam=0.8, gamma=0.95):
     covered = np.maximum.accumulate(fired, axis=1)
     new = np.diff(covered, axis=1, prepend=0)
     reward = (1 - lam) * np.einsum("rtj,rj->rt", fired, weight)
-    reward += lam * np.einsum("rtj,rj->rt", new, np.maximum(weight, 0)) + np.where(mask, batch.r_env, 0.0)
-    step = spread(standardise(discounted(reward, mask, gamma)[mask], batch.context[mask]), mask)
+    reward += lam * np.einsum("rtj,rj->rt", new, np.maximum(weight, 0))
+    return compared(batch, mask, mask, reward, gamma)
+
+
+def prm(batch, gamma=0.95):
+    mask = live(batch)
+    missing = mask & np.isnan(batch.step_score)
+    known = mask & ~np.logical_or.accumulate(missing[:, ::-1], axis=1)[:, ::-1]
+    return compared(batch, mask, known, np.where(mask & ~missing, batch.step_score, 0.0), gamma)
+
+
+def compared(batch, mask, known, reward, gamma):
+    returns = discounted(reward + np.where(mask, batch.r_env, 0.0), mask, gamma)
+    step = spread(standardise(returns[known], batch.context[known]), known)
     played = mask[:, 0]
     episode = spread(standardise(batch.outcome[played].astype(float), batch.group[played]), played)
     return np.where(mask, episode[:, None] + step, 0.0)

@@ -57,6 +57,7 @@ def batch_of(rollouts: int, steps: int, seed: int = 0) -> CreditBatch:
         token_mask=np.arange(TOKENS) < rng.integers(2, TOKENS + 1, (rollouts, steps))[:, :, None],
         golden_similarity=uniform(rollouts, steps, DOCUMENTS),
         redundancy=uniform(rollouts, steps),
+        step_score=np.where(uniform(rollouts, steps) < 0.02, np.nan, np.round(2 * uniform(rollouts, steps) - 1)),
     )
 
 

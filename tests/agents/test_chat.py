@@ -136,6 +136,21 @@ def test_a_conversation_that_is_too_long_is_an_error_of_its_own():
     assert isinstance(first, ContextFull) and isinstance(second, ContextFull) and len(server.seen) == 2
 
 
+def test_a_required_answer_that_does_not_come_ends_all_of_them():
+    """After the tries of one; a conversation that is too long is no such answer."""
+
+    def answer(body):
+        return Bad(500) if body["messages"][0]["content"] == "3" else Bad(400, {"error": "context length"})
+
+    asks = [[{"role": "user", "content": str(n)}] for n in range(40)]
+    with serving(answer) as server:
+        model = chat(server.url, concurrency=1)
+        with pytest.raises(ChatError, match="in 3 tries: state 500"):
+            model.complete_all(asks, required=True)
+        assert len(server.seen) < 40
+        assert all(isinstance(r, ContextFull) for r in model.complete_all(asks[:3], required=True))
+
+
 def waits(server):
     times = [when for _, _, when in server.seen]
     return [b - a for a, b in itertools.pairwise(times)]

@@ -121,6 +121,7 @@ def batches(draw, success=True):
         token_mask=np.arange(TOKENS) < numbers(1, TOKENS, ROLLOUTS, STEPS)[:, :, None],
         golden_similarity=np.where(live[:, :, None], np.maximum(-real(20, STEPS, DOCUMENTS), 0), np.nan),
         redundancy=np.where(live, -real(20, STEPS), np.nan),
+        step_score=np.where(live, np.array([-1, 0, 1, 1, np.nan])[numbers(0, 4, ROLLOUTS, STEPS)], 7.0),
     )
 
 

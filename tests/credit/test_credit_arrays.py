@@ -114,6 +114,7 @@ def small(**change):
         gold_logp=-np.ones((3, 3)), tool=np.zeros((3, 2), int), hindsight_logp=-np.ones((3, 2)),
         token_values=np.zeros((3, 2, 4)), token_mask=np.ones((3, 2, 4), int),
         golden_similarity=np.zeros((3, 2, 1)), redundancy=np.zeros((3, 2)),
+        step_score=np.zeros((3, 2)),
     )  # fmt: skip
     return dataclasses.replace(batch, **change)
 
@@ -138,6 +139,8 @@ def small(**change):
         ("igpo", {"gold_logp": np.zeros((3, 2))}, r"gold_logp has shape \(3, 2\), expected \(R, T\+1\) = \(3, 3\)"),
         ("trace", {"tool": None}, "CreditBatch.tool is None, expected an array"),
         ("stepsearch", {"redundancy": np.full((3, 2), np.nan)}, "redundancy holds nan at a real step"),
+        ("prm", {"step_score": np.full((3, 2), 1.5)}, r"step_score holds 1.5 at a real step, expected -1\.\.1, or NaN"),
+        ("prm", {"step_score": np.full((3, 2), -np.inf)}, "step_score holds -inf at a real step"),
     ],
 )
 def test_wrong_signals_name_the_field_the_value_and_the_rule(name, change, message):

@@ -33,6 +33,7 @@ SIGNALS = {
     "token_mask": np.ones((ROLLOUTS, STEPS, TOKENS), int),
     "golden_similarity": np.zeros((ROLLOUTS, STEPS, DOCUMENTS)),
     "redundancy": np.zeros((ROLLOUTS, STEPS)),
+    "step_score": np.zeros((ROLLOUTS, STEPS)),
 }
 every_method = pytest.mark.parametrize("name", METHODS)
 

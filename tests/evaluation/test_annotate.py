@@ -27,9 +27,9 @@ class Model:
     def __init__(self, answer):
         self.answer, self.rounds = answer, []
 
-    def complete_all(self, conversations, *, progress, **sampling):
+    def complete_all(self, conversations, *, progress, required, **sampling):
         self.rounds.append(conversations)
-        assert sampling == {"temperature": 0.0}
+        assert sampling == {"temperature": 0.0} and not required
         answers = [self.answer(len(self.rounds), messages) for messages in conversations]
         return [a if isinstance(a, Exception) else Reply(a, 0, 0) for a in answers]
 

@@ -14,7 +14,7 @@ import pytest
 from commands import SMALL
 from run_folders import write_run
 
-from configs.ablations import advantage, budgets, context, grid, invalidity, methods, rewards
+from configs.ablations import advantage, budgets, context, grid, invalidity, judge, methods, rewards
 from launch import sweep
 from launch.cells import cells
 from trca_jax.credit import METHODS
@@ -149,6 +149,10 @@ BAD = {
     "no grid": (["--config=configs/alfworld.py"], "the config has no grid"),
     "no such base": (["--config=configs/ablations/lambda.py:mars"], "there is no config 'mars'"),
     "no such module": (["--config=configs/ablations/lambda.py:mars.config"], "there is no config 'mars.config'"),
+    "no judge": (
+        ["--config=configs/ablations/judge.py"],
+        "cell 'prm-0' of the grid: config.method 'prm' needs a language model that scores transitions",
+    ),
     "no seeds": (["--config.sweep.seeds=()"], "the grid is empty"),
     "a seed twice": (["--config.sweep.seeds=(1,1)"], "two cells of the grid would be 'trca-both-1'"),
     "no seed": (["--config.sweep.seeds=('a',)"], "seed 'a'"),
@@ -193,11 +197,17 @@ def test_every_ablation_is_a_grid_of_runs_that_differ(ablation, base):
 
 def test_the_grid_of_methods_compares_what_alfworld_can_offer_at_the_published_budgets():
     c = methods.get_config()
-    assert set(methods.METHODS) == {name for name, method in METHODS.items() if "gold_logp" not in method.needs} - {
-        "stepsearch"
-    }
+    elsewhere = {"gold_logp", "golden_similarity", "step_score"}  # answers, documents, a language model
+    assert set(methods.METHODS) == {name for name, method in METHODS.items() if not elsewhere & method.needs}
     rollouts = [i * c.tasks * c.group_size for i in range(0, c.iterations + 1, c.eval.every)]
     assert {1920, 3840, 6400} <= set(rollouts)
+
+
+def test_the_grid_of_judges_differs_in_the_reward_alone():
+    c = judge.get_config()
+    c.judge.endpoint, c.judge.model, c.sweep.seeds = "http://localhost:8000/v1", "m", (0,)
+    rubric, model = (json.loads(cell.config.to_json()) for cell in cells(c))
+    assert {name for name in rubric if rubric[name] != model[name]} == {"method", "workdir"}
 
 
 def test_a_task_type_may_have_runs_of_its_own():

@@ -41,7 +41,7 @@ def test_the_method_decides_what_a_context_is():
     assert by_fields.judgement.shape == (4, 3, 4) and similar.next_context.max() < by_text.next_context.max()
 
 
-@pytest.mark.parametrize("method", ["trca", "hcapo", "ppo"])
+@pytest.mark.parametrize("method", ["trca", "hcapo", "ppo", "prm"])
 def test_what_is_kept_gives_the_credit_of_training_again(method, tmp_path):
     c, rng = config(method), np.random.default_rng(0)
     batch = judged(c, World(), JUDGE, played())
@@ -49,6 +49,7 @@ def test_what_is_kept_gives_the_credit_of_training_again(method, tmp_path):
         "trca": {},
         "hcapo": {"hindsight_logp": -rng.random((4, 3), np.float32)},
         "ppo": {"token_values": rng.random((4, 3, 2), np.float32), "token_mask": np.ones((4, 3, 2), bool)},
+        "prm": {"step_score": np.array([[1, 0, 0], [-1, 0, 1], [np.nan, 0, 0], [0, -1, 0]], np.float32)},
     }[method]
     batch = dataclasses.replace(batch, **signals)
     expected = credit.make(method, **c.credit[method])(batch)

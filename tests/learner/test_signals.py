@@ -204,7 +204,7 @@ def test_a_critic_moves_towards_the_returns(filled):
 def test_signals_of_every_method_pass_its_checks_and_leave_the_rest_alone(filled, played, layout):
     _, episodes = played[layout]
     for name, method in METHODS.items():
-        if name == "stepsearch":
+        if name in ("stepsearch", "prm"):  # golden documents, and a language model, have tests of their own
             continue
         batch, _, _ = filled(name, layout)
         batch.check(method.needs)

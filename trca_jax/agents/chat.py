@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trca_jax.agents.endpoint import ChatError, Endpoint
+from trca_jax.agents.endpoint import ChatError, ContextFull, Endpoint
 
 Message = Mapping[str, str]  # role: system, user or assistant; content
 
@@ -76,12 +76,13 @@ class Chat:
 
     def complete_all(
         self, conversations: Sequence[Sequence[Message]], *, samples: Sequence[int | str] | None = None,
-        progress: Callable[[int, int], None] = lambda done, of: None, **sampling: Any,
+        progress: Callable[[int, int], None] = lambda done, of: None, required: bool = False, **sampling: Any,
     ) -> list[Reply | ChatError]:  # fmt: skip
         """The answers in order, several at once; a request without one has its error in that place.
 
         samples: as `sample` of `complete`, one each. progress(done, of). Raises ValueError as soon as a request is
-        refused. What is under way then, or when it is interrupted, is still answered and cached.
+        refused, and with `required` also the `ChatError` of one that gets no answer, unless its conversation is too
+        long. What is under way then, or when it is interrupted, is still answered and cached.
         """
         executor, ended = ThreadPoolExecutor(self._concurrency), threading.Event()
         samples = samples or [0] * len(conversations)
@@ -95,6 +96,8 @@ class Chat:
                 try:
                     replies[places[future]] = future.result()
                 except ChatError as error:
+                    if required and not isinstance(error, ContextFull):
+                        raise
                     replies[places[future]] = error
                 progress(done, len(places))
             return replies
@@ -107,11 +110,15 @@ class Chat:
     def usage(self) -> dict[str, Any]:
         """Of all answers so far: requests, those `cached` among them, prompt_tokens, completion_tokens, and `cost` in
         dollars (None without prices): what it costs without a cache, so that a resumed study has the same figures."""
-        cost = (self._prompt * self._prices[0] + self._completion * self._prices[1]) / 1e6
         return {
             "requests": self._requests, "cached": self._cached, "prompt_tokens": self._prompt,
-            "completion_tokens": self._completion, "cost": cost if any(self._prices) else None,
+            "completion_tokens": self._completion, "cost": self.cost(self._prompt, self._completion),
         }  # fmt: skip
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """Dollars, None without prices."""
+        prompt, completion = self._prices
+        return (prompt_tokens * prompt + completion_tokens * completion) / 1e6 if any(self._prices) else None
 
     def _place(self, body: Mapping[str, Any], sample: int | str) -> Path | None:
         if self._cache is None:

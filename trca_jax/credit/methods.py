@@ -16,6 +16,7 @@ from trca_jax.credit.grpo import GRPOSettings, grpo
 from trca_jax.credit.hcapo import HCAPOSettings, hcapo
 from trca_jax.credit.igpo import IGPOSettings, igpo
 from trca_jax.credit.ppo import PPOCreditSettings, ppo
+from trca_jax.credit.prm import PRMSettings, prm
 from trca_jax.credit.rloo import RLOOSettings, rloo
 from trca_jax.credit.stepsearch import StepSearchSettings, stepsearch
 from trca_jax.credit.trace import TRACESettings, trace
@@ -52,6 +53,7 @@ METHODS: dict[str, Method] = {
         StepSearchSettings(),
         frozenset({"golden_similarity", "redundancy", "token_values", "token_mask"}),
     ),
+    "prm": Method(prm, PRMSettings(), frozenset({"step_score", "context"}), "action", "fields"),
 }
 
 

@@ -33,6 +33,7 @@ AXES = {
     "token_mask": "R T L",
     "golden_similarity": "R T G",
     "redundancy": "R T",
+    "step_score": "R T",
 }
 
 
@@ -54,7 +55,8 @@ class CreditBatch:
     tool, 0/1, the step called a tool (such steps come first, an answer last); hindsight_logp, mean log-probability of
     the response given the final state; token_values, the critic's value before each of L response tokens, token_mask
     0/1 those that there are; golden_similarity, best match of the step's documents with golden document 1..G, -1 where
-    the task has no such document; redundancy, share of the step's documents that were shown before.
+    the task has no such document; redundancy, share of the step's documents that were shown before; step_score, what a
+    process reward model gives the step, -1..1, NaN where it gave nothing.
     Source: methods 1.
     """
 
@@ -75,6 +77,7 @@ class CreditBatch:
     token_mask: Shaped[Array, "R T L"] | None = None
     golden_similarity: Float[Array, "R T G"] | None = None
     redundancy: Float[Array, "R T"] | None = None
+    step_score: Float[Array, "R T"] | None = None
 
     def check(self, needs: Collection[str] = ()) -> None:
         """Check ranks and shapes, then the values, on the host (which waits for arrays that a device still computes;
@@ -125,6 +128,12 @@ def _check_values(a: Mapping[str, np.ndarray], needs: Collection[str]) -> None:
         known = np.arange(steps + 1) < a["length"][:, None]
         if (bad := a["gold_logp"][known][~(a["gold_logp"][known] <= 0)]).size:
             raise ValueError(f"CreditBatch.gold_logp holds {bad[0]} at a real step, expected log-probabilities <= 0")
+    if "step_score" in needs:
+        scores = a["step_score"][live]
+        if (bad := scores[~(np.isnan(scores) | (np.abs(scores) <= 1))]).size:
+            raise ValueError(
+                f"CreditBatch.step_score holds {bad[0]} at a real step, expected -1..1, or NaN for no score"
+            )
     group = a["group"][played]
     if "judgement" in needs and items:
         bound = a["item_mask"].astype(bool)

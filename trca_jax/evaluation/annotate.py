@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Int
 
-from trca_jax.agents.chat import Chat, Reply
-from trca_jax.agents.endpoint import ChatError
+from trca_jax.agents.chat import Chat
 from trca_jax.evaluation.diagnose import LABELS, NO_LABEL
 from trca_jax.rollout.episode import Episode
+from trca_jax.rollout.questions import ask, read_lines, shown
 
 BATCH = 25  # transitions of a question
-_LINE = re.compile(rf"(\d+): ({'|'.join(LABELS)})")
 _RULES = """\
 You label transitions of an agent that acts in a text environment. A transition is one action and the environment's
 answer to it. Give each exactly one label:
@@ -28,34 +27,14 @@ If two labels fit, take the one that stands higher in this list. Judge a transit
 answer, whatever comes later. Answer with one line for each transition and nothing else, as in:
 1: validity
 2: evidence"""
-_AGAIN = "This cannot be read: {fault}. Answer again, with one line for each transition from 1 to {count}."
 
 
 def question(episode: Episode, first: int, count: int) -> list[dict[str, str]]:
-    """The messages that ask for labels of `count` transitions from step `first` on. Nothing tells how it ended."""
-    steps = episode.steps[first : first + count]
-    lines = [f"Task: {episode.task.instruction}", f"The agent sees: {steps[0].before}"]
-    for number, step in enumerate(steps, 1):
-        action = "(no action could be read)" if step.action is None else step.action
-        lines += [f"{number}. action: {action}", f"   answer: {step.after}"]
-    return [{"role": "system", "content": _RULES}, {"role": "user", "content": "\n".join(lines)}]
+    """The messages that ask for labels of `count` transitions from step `first` on."""
+    return [{"role": "system", "content": _RULES}, {"role": "user", "content": shown(episode, first, count)}]
 
 
-def read_labels(text: str, count: int) -> list[int]:
-    """The labels of `count` transitions as numbers into LABELS. Raises ValueError unless each has one line of its own,
-    'number: label', and there is nothing else."""
-    found: dict[int, int] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        match = _LINE.fullmatch(line)
-        if not match:
-            raise ValueError(f"{line[:60]!r} is no line 'number: label' with a label of {', '.join(LABELS)}")
-        number = int(match[1])
-        if number in found or not 1 <= number <= count:
-            raise ValueError(f"transition {number} is named twice or is not among 1 to {count}")
-        found[number] = LABELS.index(match[2])
-    if missing := sorted(set(range(1, count + 1)) - set(found)):
-        raise ValueError(f"transition {missing[0]} has no line")
-    return [found[number] for number in range(1, count + 1)]
+read_labels = partial(read_lines, kind="label", choices=LABELS)  # (text, count) -> numbers into LABELS
 
 
 def annotate(
@@ -67,30 +46,17 @@ def annotate(
     Raises ValueError if no reply at all could be read, and as `Chat` does.
     """
     labels = np.full((len(episodes), T), NO_LABEL)
-    todo = [
-        (r, t, min(BATCH, len(e.steps) - t), question(e, t, BATCH))
+    parts = [
+        (r, t, min(BATCH, len(e.steps) - t))
         for r, e in enumerate(episodes) if not e.failure for t in range(0, len(e.steps), BATCH)
     ]  # fmt: skip
-    for _ in range(2):
-        asked, todo, fault = todo, [], None
-        replies = chat.complete_all([messages for *_, messages in asked], progress=progress, temperature=0.0)
-        for (r, t, count, messages), reply in zip(asked, replies, strict=True):
-            try:
-                labels[r, t : t + count] = read_labels(_text(reply), count)
-            except ChatError as error:
-                fault = error
-                todo.append((r, t, count, messages))
-            except ValueError as error:
-                fault = error
-                again = {"role": "user", "content": _AGAIN.format(fault=error, count=count)}
-                said = {"role": "assistant", "content": reply.text}
-                todo.append((r, t, count, [*messages, said, again]))
-    if todo and (labels == NO_LABEL).all():
+    questions = [(question(episodes[r], t, count), count) for r, t, count in parts]
+    fault = None
+    for (r, t, count), found in zip(parts, ask(chat, questions, read_labels, progress), strict=True):
+        if isinstance(found, Exception):
+            fault = found
+        else:
+            labels[r, t : t + count] = found
+    if fault and (labels == NO_LABEL).all():
         raise ValueError(f"the annotating model gave no reply that can be read ({fault}); try another one")
     return labels
-
-
-def _text(reply: Reply | ChatError) -> str:
-    if isinstance(reply, ChatError):
-        raise reply
-    return reply.text

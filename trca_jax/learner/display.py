@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-_PARTS = ("collect", "judge", "pack", "signals", "credit", "update")
+_PARTS = ("collect", "judge", "pack", "signals", "score", "credit", "update")
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 

@@ -22,6 +22,7 @@ from trca_jax.learner.interrupts import Stopped, interrupts
 from trca_jax.learner.metrics import MetricsLog, rollout_metrics
 from trca_jax.learner.record import open_run
 from trca_jax.learner.rollouts import judged, write_rollouts
+from trca_jax.learner.scores import scored
 from trca_jax.learner.signals import Signals
 from trca_jax.learner.state import TrainState, new_state, optimizer
 from trca_jax.learner.throughput import forward_flops, peak_flops
@@ -35,6 +36,7 @@ from trca_jax.rollout.collect import Collector
 from trca_jax.rollout.episode import Episode
 from trca_jax.rollout.pack import TokenBatch, pack
 from trca_jax.rollout.processes import gather, leads, share
+from trca_jax.rollout.score import ScoreError, StepScorer
 from trca_jax.rollout.world import World, make_codec
 
 
@@ -67,13 +69,13 @@ class Trainer:
 
     policy: where it starts, which is also the frozen reference of the KL term. tasks: to train on. folder: of the run.
     games: for its record, which ones they are. mesh: of all devices; every process makes the same Trainer, plays its
-    share of the rollouts, and then computes what all others compute. Raises ValueError, and leaves the folder as it
-    is, if the config cannot be used or the folder holds another run.
+    share of the rollouts, and then computes what all others compute. scorer: for a method that reads its scores.
+    Raises ValueError, and leaves the folder as it is, if the config cannot be used or the folder holds another run.
     """
 
     def __init__(
         self, config: ConfigDict, world: World, policy: Policy, tasks: Sequence[Task], folder: Path,
-        games: Mapping | None = None, mesh: Mesh | None = None,
+        games: Mapping | None = None, mesh: Mesh | None = None, scorer: StepScorer | None = None,
     ):  # fmt: skip
         self._config, self._world, self._tasks, self._folder = config, world, tasks, folder
         self._mesh = mesh = mesh or make_mesh(config.mesh)
@@ -86,6 +88,9 @@ class Trainer:
         self.replica = Replica(policy.config, mesh)
         params = jax.device_put(policy.params, param_shardings(policy.config, mesh))
         self._method = credit.METHODS[config.method]
+        self._scorer = scorer
+        if "step_score" in self._method.needs and scorer is None:
+            raise ValueError(f"method {config.method!r} needs a model that scores transitions, and there is none")
         self._credit = credit.make(config.method, **config.credit[config.method])
         p = config.ppo
         common = {"warmup": p.warmup, "weight_decay": p.weight_decay, "clip_norm": p.clip_norm, "b2": p.b2}
@@ -129,7 +134,7 @@ class Trainer:
     ) -> None:
         """Trains up to config.iterations. evaluate(iteration, check) is called before the first, after every
         config.eval.every and after the last one; it calls check() often. Raises Stopped after Ctrl-C, once the last
-        full iteration is saved."""
+        full iteration is saved; and so `ScoreError`."""
         c = self._config
         with interrupts() as (check, agree):
             try:
@@ -146,7 +151,7 @@ class Trainer:
                     agree()
                 self.save()
                 evaluate(self.iteration, check)
-            except Stopped:
+            except (Stopped, ScoreError):
                 self.save()
                 raise
 
@@ -196,6 +201,10 @@ class Trainer:
             check()
             display.turn(turn, live)
 
+        def on_answer(done: int, of: int) -> None:
+            check()
+            display.phase(f"{self._scorer.name} scores {done}/{of}")
+
         key = jax.random.fold_in(jax.random.key(c.seed), self.iteration)
         display.phase("sampling")
         chosen = iteration_tasks(self._tasks, c.tasks, self.iteration, c.seed)
@@ -216,9 +225,13 @@ class Trainer:
             with jax.set_mesh(self._mesh):
                 batch = self._signals(self.state, self._frozen, episodes, rows, batch)
             lap("signals")
+        took = {}
+        if self._scorer:
+            batch, took = scored(self._scorer, episodes, batch, on_answer)
+            lap("score")
         assigned = jax.device_get(self._credit(batch))
         lap("credit")
-        metrics = rollout_metrics(episodes, batch, assigned, self._world.judge.items)
+        metrics = rollout_metrics(episodes, batch, assigned, self._world.judge.items) | took
         self._keep(episodes, batch)
         display.phase("update")
         with jax.set_mesh(self._mesh):
