@@ -5,9 +5,11 @@ import json
 from contextlib import redirect_stdout
 
 import pytest
+from commands import write_small_model
 
 from configs import webshop
 from launch import train
+from trca_jax.envs.registry import make_benchmark
 from trca_jax.envs.webshop.tasks import load_tasks
 from trca_jax.learner.metrics import read_metrics
 
@@ -19,7 +21,8 @@ FIELDS = {
 
 
 def test_a_run_tells_its_ceiling_and_reports_the_score(commands, tmp_path):
-    fields = {**FIELDS, "workdir": str(tmp_path)}.items()
+    model = write_small_model(tmp_path / "model", words=make_benchmark("webshop").vocabulary())
+    fields = {**FIELDS, "workdir": str(tmp_path / "run"), "agent.model": str(model)}.items()
     with redirect_stdout(io.StringIO()) as out:
         code = commands.call(
             train.main, "--config=configs/webshop.py", *(f"--config.{name}={value}" for name, value in fields)
@@ -28,10 +31,10 @@ def test_a_run_tells_its_ceiling_and_reports_the_score(commands, tmp_path):
     said = " ".join(out.getvalue().split())
     held_out = load_tasks("generated", "test", task_types=("beauty", "grocery"), count=4)
     assert held_out.source in said and "goal sha1" in held_out.source and "out of reach" in held_out.source
-    record = json.loads((tmp_path / "run.json").read_text())
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["evaluation"]["sha256"] == held_out.sha256
     assert record["config"]["env"]["options"]["option_match"] == "original"
-    before, trained, after = read_metrics(tmp_path)
+    before, trained, after = read_metrics(tmp_path / "run")
     assert before["kind"] == after["kind"] == "eval" and all(0 <= r["score"] <= 1 for r in (before, trained, after))
     assert {"query_formed", "fitting_bought"} <= trained["items"].keys()
 
