@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from trca_jax.envs.base import Observation, Task
 from trca_jax.envs.searchqa.actions import ANSWER, SEARCH, project
 from trca_jax.envs.searchqa.commands import offered
+from trca_jax.envs.searchqa.noise import unrelated
 from trca_jax.envs.searchqa.questions import Question
-from trca_jax.envs.searchqa.retrieval import RetrievalError
-from trca_jax.envs.searchqa.rewards import stepsearch_reward
+from trca_jax.envs.searchqa.retrieval import Passage, RetrievalError
+from trca_jax.envs.searchqa.rewards import search_r1_reward, stepsearch_reward, transcript
 from trca_jax.envs.searchqa.scoring import exact_match, f1
 from trca_jax.envs.searchqa.sources import names, retriever
 from trca_jax.envs.searchqa.texts import PROTOCOLS, RETRY, SEARCH_R1, Document, information, read_information
 
 QUERIES = ("free", "offered")
+REWARDS = (EM, F1, STEPSEARCH) = ("em", "f1", "stepsearch")
 _LONGEST_QUERY = 2000  # characters that are sent to a search engine
-# What an episode earns: of the answer (None: there is none), the question and the queries made.
-REWARDS: dict[str, Callable[[str | None, Question, list[str]], float]] = {
-    "em": lambda answer, q, queries: 0.0 if answer is None else exact_match(answer, q.golden_answers),
-    "f1": lambda answer, q, queries: 0.0 if answer is None else f1(answer, q.golden_answers),
-    "stepsearch": lambda answer, q, queries: stepsearch_reward(
-        answer, q.golden_answers, queries, [[key] for key in q.sub_questions]
-    ),
-}
 
 
 class SearchqaEnv:
@@ -33,62 +25,86 @@ class SearchqaEnv:
     protocol: 'verl-agent' answers an invalid action with an empty observation, 'search-r1' with a hint; the texts of
     passages differ too (`texts.information`). limit: actions of an episode, all counted; the last one's search is not
     executed. k: passages a search. reward: 'em', 'f1' or 'stepsearch', given once at the end; an episode is won if
-    its answer equals a gold alias. queries: 'free', or 'offered' to list commands, for policies that choose among them.
+    its answer equals a gold alias. structure_score, final_score, retrieval_score: what `search_r1_reward` pays for form
+    and retrieval beside 'em'. queries: 'free', or 'offered' to list commands, for policies that choose among them.
     The answer is what the projected action holds and nothing else: no passage can end or score an episode. A search
-    engine that fails ends the episode with `failure`: no text, no reward.
+    engine that fails ends the episode with `failure`: no text, no reward. A question with distractors gets, where one
+    stands, what is found for that and is not about the question.
     Raises ValueError for unknown settings.
     """
 
     def __init__(
-        self, source: str, engine: str, *, protocol: str, limit: int, k: int, reward: str, queries: str
-    ) -> None:
-        for what, value, known in (("protocol", protocol, PROTOCOLS), ("reward", reward, tuple(REWARDS)),
+        self, source: str, engine: str, *, protocol: str, limit: int, k: int, reward: str, queries: str,
+        structure_score: float = 0.0, final_score: float = 0.0, retrieval_score: float = 0.0,
+    ) -> None:  # fmt: skip
+        for what, value, known in (("protocol", protocol, PROTOCOLS), ("reward", reward, REWARDS),
                                    ("queries", queries, QUERIES)):  # fmt: skip
             if value not in known:
                 raise ValueError(f"{what} {value!r} is unknown; expected one of {', '.join(known)}")
         if limit < 1 or k < 1:
             raise ValueError(f"a limit of {limit} actions with {k} passages a search; expected at least 1 of each")
         self._source, self._engine, self._protocol, self._limit, self._k = source, engine, protocol, limit, k
-        self._reward, self._offered = REWARDS[reward], queries == "offered"
+        self._reward, self._offered = reward, queries == "offered"
+        self._worth = {"structure": structure_score, "final": final_score, "retrieval": retrieval_score}
 
     def reset(self, task: Task) -> Observation:
         """The question."""
         self._question: Question = task.payload
         self._taken, self._done = 0, False
         self._queries: list[str] = []
-        self._seen: list[tuple[Document, ...]] = []
+        self._turns: list[tuple[str, tuple[Document, ...] | None]] = []  # the agent's words, what its search brought
         return self._observation(self._question.question)
 
     def step(self, action: str) -> Observation:
-        """The answer to any text; see `project` for what is executed of it."""
+        """The answer to any text; see `project` for what is executed of it. Form is judged by all of it."""
         if self._done:
             return Observation("", done=True)
         self._taken += 1
         found, last = project(action), self._taken >= self._limit
-        if found.kind == ANSWER:
-            return self._end(found.argument)
         if found.kind == SEARCH and not last and self._engine:
-            self._queries.append(found.argument)
-            query = found.argument[:_LONGEST_QUERY]
-            (passages,) = retriever(self._source, self._engine).search([query], self._k)
+            passages = self._search(found.argument)
             if isinstance(passages, RetrievalError):
                 self._done = True
                 return Observation("", done=True, failure=f"no search: {passages.reason}")
             text = information(passages, self._protocol)
-            self._seen.append(read_information(text) or ())
+            self._turns.append((action, read_information(text) or ()))
             return self._observation(text)
+        self._turns.append((action, None))
+        if found.kind == ANSWER:
+            return self._end(found.argument)
         if last:
             return self._end(None)
         return self._observation(RETRY if self._protocol == SEARCH_R1 else "")
 
+    def _search(self, query: str) -> list[Passage] | RetrievalError:
+        """What the search engine finds; where a distractor stands, what it finds for that."""
+        made, question = len(self._queries), self._question
+        self._queries.append(query)
+        distractor = question.distractors[made] if made < len(question.distractors) else ""
+        engine = retriever(self._source, self._engine)
+        if not distractor:
+            return engine.search([query[:_LONGEST_QUERY]], self._k)[0]
+        (found,) = engine.search([distractor[:_LONGEST_QUERY]], 2 * self._k)  # some of them may be related
+        return found if isinstance(found, RetrievalError) else unrelated(found, question)[: self._k]
+
     def _end(self, answer: str | None) -> Observation:
         self._done = True
         won = answer is not None and exact_match(answer, self._question.golden_answers) == 1.0
-        return Observation("", reward=self._reward(answer, self._question, self._queries), done=True, won=won)
+        return Observation("", reward=self._earned(answer), done=True, won=won)
+
+    def _earned(self, answer: str | None) -> float:
+        """What the episode earns. answer: None if there is none."""
+        golds = self._question.golden_answers
+        if self._reward == F1:
+            return 0.0 if answer is None else f1(answer, golds)
+        if self._reward == STEPSEARCH:
+            return stepsearch_reward(answer, golds, self._queries, [[key] for key in self._question.sub_questions])
+        return search_r1_reward(transcript(self._turns), answer, golds, **self._worth)
 
     def _observation(self, text: str) -> Observation:
         commands = ()
         if self._offered:
             searches = bool(self._engine) and self._taken + 1 < self._limit
-            commands = offered(self._question.question, self._seen, names(self._source), searches=searches)
+            seen = [documents for _, documents in self._turns if documents is not None]
+            commands = offered(self._question.question, seen, names(self._source), searches=searches)
         return Observation(text, commands)
