@@ -19,9 +19,12 @@ DEFINED = {
     "stepsearch": {"method": "stepsearch", "env.options.reward": "stepsearch", "credit.stepsearch.scale": 0.6},
     "igpo": {"method": "igpo", "env.options.reward": "f1", "credit.igpo.gamma": 1.0,
              "credit.igpo.normalise": "separate"},
-    "trace": {"method": "trace", "env.options.reward": "em", "credit.trace.horizon": 3, "credit.trace.turn_weight": 0.2},
-    "gigpo": {"method": "gigpo", "env.options.reward": "em", "credit.gigpo.similarity": 0.9, "credit.gigpo.gamma": 0.95},
-    "hcapo": {"method": "hcapo", "env.options.reward": "em", "credit.hcapo.omega": 1.0, "credit.hcapo.temperature": 5.0},
+    "trace": {"method": "trace", "env.options.reward": "em", "credit.trace.horizon": 3,
+              "credit.trace.turn_weight": 0.2},
+    "gigpo": {"method": "gigpo", "env.options.reward": "em", "credit.gigpo.similarity": 0.9,
+              "credit.gigpo.gamma": 0.95},
+    "hcapo": {"method": "hcapo", "env.options.reward": "em", "credit.hcapo.omega": 1.0,
+              "credit.hcapo.temperature": 5.0},
 }  # fmt: skip
 _SEARCH_R1 = {"iterations": 1005, "tasks": 512, "group_size": 5, "ppo.lr": 1e-6, "ppo.critic_lr": 1e-5, "ppo.kl": 0.001,
               "ppo.entropy": 0.001, "ppo.minibatches": 10, "ppo.warmup": 2860, "env.options.k": 3,
@@ -92,8 +95,10 @@ def test_a_baseline_is_what_it_is_called_at_both_sizes(name):
     tiny, plain = searchqa.get_config(name), searchqa.get_config()
     assert tiny.baseline == name and "baseline" not in plain
     assert fields(tiny, DEFINED[name]) == DEFINED[name]
-    kept = ("iterations", "tasks", "group_size", "ppo", "agent", "eval", "signals", "env.options.k", "env.options.queries",
-            "env.options.protocol")  # fmt: skip
+    kept = (
+        "iterations", "tasks", "group_size", "ppo", "agent", "eval", "signals", "env.options.k", "env.options.queries",
+        "env.options.protocol",
+    )  # fmt: skip
     assert fields(tiny, kept) == fields(plain, kept)  # of the tiny size
     large = searchqa.get_config(f"{name},qwen2.5-3b")
     assert (large.baseline, large.agent.model, large.eval.temperature) == (name, "qwen2.5-3b", 0.0)
