@@ -51,7 +51,8 @@ _SEARCH_R1_RUN = {**_DIALOGUE, **_schedule(1005, 512, 5, 10, 0.285)}
 
 BASELINES = {
     "search_r1": Baseline(_SEARCH_R1, _SEARCH_R1_RUN),
-    # The same without a search engine: a single generation.
+    # The same without a search engine: a single generation. The tiny policy is offered the names in the question alone
+    # then, and can hardly be right: a floor for the others.
     "r1_instruct": Baseline(
         {**_SEARCH_R1, "env.options.retriever": "", "env.options.limit": 1},
         {**_SEARCH_R1_RUN, "agent.prompt": "reason", "env.options.limit": 1},
