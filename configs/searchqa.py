@@ -1,9 +1,15 @@
 """SearchQA. The tiny policy answers questions about a generated world; the other presets are the published setting.
 
+A preset is a size, a baseline at the tiny size, or both as BASELINE,SIZE. Baselines: search_r1, r1_instruct,
+zerosearch, stepsearch, igpo, trace, gigpo, hcapo (`configs/search_baselines.py`).
+
 python launch/train.py --config=configs/searchqa.py
+python launch/train.py --config=configs/searchqa.py:zerosearch
+python launch/train.py --config=configs/searchqa.py:search_r1 --config.method=grpo      PPO is its default
 python launch/train.py --config=configs/searchqa.py:qwen2.5-3b --config.agent.model=FOLDER --config.env.data=FOLDER
 python launch/evaluate.py --config=configs/searchqa.py --config.env.data=FOLDER --config.eval.split=eval \\
     --config.eval.temperature=0     all seven sets of a folder, greedily
+python launch/train.py --config=configs/searchqa.py:search_r1,qwen2.5-3b --config.agent.model=FOLDER ...
 python launch/plan.py --config=configs/searchqa.py:qwen2.5-7b --mesh=fsdp:4
 python launch/warmstart.py --config=configs/searchqa.py:warmstart --out=DIR     how its start policy was made
 """
@@ -11,10 +17,20 @@ python launch/warmstart.py --config=configs/searchqa.py:warmstart --out=DIR     
 from ml_collections import ConfigDict
 
 from configs import common, qwen
+from configs.search_baselines import BASELINES, choose
 from trca_jax.policy.config import PRESETS
 
 
 def get_config(preset: str = "tiny"):
+    name, _, size = preset.partition(",")
+    if size and name not in BASELINES:
+        raise ValueError(f"baseline {name!r} is unknown, expected one of {', '.join(BASELINES)}")
+    if name in BASELINES:
+        return choose(_sized(size or "tiny"), name, published=size.startswith("qwen"))
+    return _sized(preset)
+
+
+def _sized(size: str) -> ConfigDict:
     c = common.get_config()
     c.env.name = "searchqa"
     # Kinds of generated questions, or sets of a folder; empty: all, and of a folder NQ and HotpotQA for training.
@@ -28,8 +44,8 @@ def get_config(preset: str = "tiny"):
     c.env.max_steps = 4
     c.env.deadline_s = 300.0  # a server is tried four times
     c.eval.split = "test"
-    if preset.startswith("qwen"):
-        c = qwen.published(c, preset, prompt=4096, steps=4)
+    if size.startswith("qwen"):
+        c = qwen.published(c, size, prompt=4096, steps=4)
         c.agent.prompt = "search"
         c.iterations = 200
         c.eval.split = "eval"
@@ -40,17 +56,20 @@ def get_config(preset: str = "tiny"):
     c.agent.model = "searchqa-tiny"
     c.credit.trca.evidence = 0.25  # as in alfworld.py
     c.credit.trca.invalidity = 0.25
-    c.agent.buckets.chunk = (32, 64)
-    c.agent.buckets.slots = (128, 256)
+    c.agent.buckets.chunk = (32, 64, 320)  # the last ones are for real passages
+    c.agent.buckets.slots = (128, 256, 1024)
     c.agent.buckets.commands = (16, 48)
     c.signals.lead_in = "<answer>"  # the prompt ends where an action begins
-    if preset == "warmstart":
+    if size == "warmstart":
         c.warmstart.steps = 1000
         c.warmstart.phases = (
             (0.45, 0.6, 6400, "all", 64, 3e-3, 0.2),
             (0.5, 1.0, 6400, "won", 64, 2e-3, 0.05),
             (0.05, 0.3, 2048, "all", 32, 1e-3, 0.05),
         )
-    elif preset != "tiny":
-        raise ValueError(f"preset {preset!r} is unknown, expected tiny, warmstart or {', '.join(PRESETS)}")
+    elif size != "tiny":
+        raise ValueError(
+            f"preset {size!r} is unknown, expected tiny, warmstart or {', '.join(PRESETS)}; or one of the baselines "
+            f"{', '.join(BASELINES)}, with such a size behind a comma"
+        )
     return c

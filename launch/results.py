@@ -26,7 +26,7 @@ def run_of(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     try:
         return {
             "method": config["method"],
-            "setting": config.get("sweep", {}).get("setting", ""),
+            "setting": config.get("sweep", {}).get("setting") or config.get("baseline", ""),
             "task_types": "+".join(config["env"]["task_types"]),
             "seed": config["seed"],
         }

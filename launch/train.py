@@ -32,7 +32,8 @@ def main() -> int:
     config = read_config()
     if config.agent.endpoint:
         raise ValueError("a model behind config.agent.endpoint cannot be trained; launch/evaluate.py plays it")
-    folder = Path(config.workdir or f"runs/{config.env.name}-{config.method}-{config.seed}")
+    names = dict.fromkeys((config.env.name, config.get("baseline"), config.method, str(config.seed)))
+    folder = Path(config.workdir or f"runs/{'-'.join(filter(None, names))}")
     with World(config.env, slots=len(share(config.tasks * config.group_size))) as world:
         return train(config, folder, world)
 

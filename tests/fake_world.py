@@ -113,7 +113,7 @@ class Player:
 class ShortPrompt:
     """A stepwise prompt of few words that ends inside the tag; it shows the last step."""
 
-    layout, opened, messages, stops = "stepwise", True, False, ("</action>",)
+    layout, opened, messages, stops, whole = "stepwise", True, False, ("</action>",), False
 
     def first(self, instruction, observation, admissible):
         return f"task {instruction} scene {observation} <action>"

@@ -79,6 +79,11 @@ def test_a_conversation_adds_what_was_found():
     assert prompt.next("Who?", HISTORY, "<information>x</information>", ()) == "\n\n<information>x</information>\n\n"
 
 
-@pytest.mark.parametrize("name", ["search", "search-r1"])
+def test_without_a_search_engine_nothing_is_said_of_one():
+    text = PROMPTS["reason"](make_benchmark("searchqa", retriever="")).first("Who?", "Who?", ())
+    assert "search" not in text and text.startswith("You answer questions. ") and text.endswith("Question: Who?\n")
+
+
+@pytest.mark.parametrize("name", ["search", "search-r1", "reason"])
 def test_answers_stop_behind_a_block(name):
     assert PROMPTS[name](make_benchmark("searchqa")).stops == ("</search>", "</answer>")

@@ -314,3 +314,29 @@ def test_settings_that_do_not_go_together_are_refused():
         other_end = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer, eos_token="red")
         with pytest.raises(ValueError, match="decode 'admissible' needs </action> as the tokenizer's end token"):
             make(Codec(other_end, WordPrompt(brief), 4), decode="admissible")
+
+
+class Listener(Boxes):
+    """A world of boxes that keeps what it is told."""
+
+    def reset(self, task):
+        self.told = []
+        task.payload["slots"].append(self.told)
+        return super().reset(task)
+
+    def step(self, action):
+        self.told.append(action)
+        return super().step(action)
+
+
+class Whole(ShortPrompt):
+    whole = True
+
+
+@pytest.mark.parametrize(("prompt", "field"), [(ShortPrompt(), "action"), (Whole(), "answer")])
+def test_environments_get_what_the_prompt_says(prompt, field, play):
+    told = []
+    asked = [task(f"t{i}", "none", slots=told) for i in range(4)]
+    episodes = play(asked, prompt=prompt, pool=EnvPool(Listener, slots=4, workers=0))
+    assert told == [[getattr(step, field) or "" for step in e.steps] for e in episodes]
+    assert any(step.answer != (step.action or "") for e in episodes for step in e.steps)

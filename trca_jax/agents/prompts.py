@@ -11,19 +11,21 @@ from typing import Protocol
 
 from trca_jax.agents.parse import CLOSE, Parsed, parse
 from trca_jax.agents.react import ReactPrompt
-from trca_jax.agents.search_prompt import SearchDialogue, SearchPrompt
+from trca_jax.agents.search_prompt import ReasonPrompt, SearchDialogue, SearchPrompt
 from trca_jax.envs.base import Benchmark
 
 
 class Prompt(Protocol):
     """layout: 'append' or 'stepwise'. opened: the prompt ends inside `<action>`. messages: what is added to a row is a
     message of its own; otherwise it goes on where the answer ended. stops: texts that end an answer as soon as they are
-    complete."""
+    complete. whole: environments get the whole answer, as they read its blocks themselves and may judge its form;
+    otherwise the action alone."""
 
     layout: str
     opened: bool
     messages: bool
     stops: tuple[str, ...]
+    whole: bool
 
     def first(self, instruction: str, observation: str, admissible: Sequence[str]) -> str:
         """The text before the first action."""
@@ -44,7 +46,7 @@ class WordPrompt:
     brief: makes a text shorter, as `Benchmark.brief`.
     """
 
-    layout, opened, messages, stops = "append", True, False, (CLOSE,)
+    layout, opened, messages, stops, whole = "append", True, False, (CLOSE,), False
 
     def __init__(self, brief: Callable[[str], str]):
         self._brief = brief
@@ -67,7 +69,7 @@ class InstructPrompt:
     less than 0.
     """
 
-    layout, opened, messages, stops = "stepwise", False, True, (CLOSE,)
+    layout, opened, messages, stops, whole = "stepwise", False, True, (CLOSE,), False
 
     def __init__(self, role: str, history: int = 2):
         if history < 0:
@@ -102,4 +104,5 @@ PROMPTS: dict[str, Callable[[Benchmark], Prompt]] = {
     "react": lambda benchmark: ReactPrompt(benchmark.role, benchmark.declaration.actions, benchmark.example),
     "search": lambda benchmark: SearchPrompt(benchmark.role),
     "search-r1": lambda benchmark: SearchDialogue(benchmark.role),
+    "reason": lambda benchmark: ReasonPrompt(benchmark.role),
 }

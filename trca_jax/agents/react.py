@@ -20,7 +20,7 @@ class ReactPrompt:
     not listed, as in the original. example: as `Benchmark.example`. Source: spec/methods.md section 9.4.
     """
 
-    layout, opened, messages, stops = "append", False, True, (CLOSE,)
+    layout, opened, messages, stops, whole = "append", False, True, (CLOSE,), False
 
     def __init__(self, role: str, actions: Sequence[str], example: Example):
         turns = [

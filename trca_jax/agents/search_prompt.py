@@ -18,7 +18,7 @@ class SearchPrompt:
     less than 0.
     """
 
-    layout, opened, messages, stops = "stepwise", False, True, _STOPS
+    layout, opened, messages, stops, whole = "stepwise", False, True, _STOPS, True
 
     def __init__(self, role: str, history: int = 4):
         if history < 0:
@@ -51,7 +51,7 @@ class SearchPrompt:
 class SearchDialogue:
     """The append layout: the question once, then what every search found; the model's own words stay in the row."""
 
-    layout, opened, messages, stops = "append", False, False, _STOPS
+    layout, opened, messages, stops, whole = "append", False, False, _STOPS, True
 
     def __init__(self, role: str):
         self._role = role
@@ -70,3 +70,14 @@ class SearchDialogue:
 
     def read(self, answer: str) -> Parsed:
         return parse_blocks(answer, BLOCKS)
+
+
+class ReasonPrompt(SearchDialogue):
+    """Without a search engine, as R1-Instruct has it: the question, and an answer after some reasoning."""
+
+    def first(self, instruction, observation, admissible):
+        return (
+            f"{self._role} Reason inside <think> </think> first. Then write the answer alone, without an explanation, "
+            "inside <answer> </answer>, for example <answer> Nairobi </answer>.\n"
+            f"Question: {instruction}\n"
+        )

@@ -124,7 +124,7 @@ class Benchmark(Protocol):
     name: str
     declaration: Declaration
     library: Library
-    offers: frozenset[str]  # what its tasks hold for learning alone: "gold answers", "golden documents"
+    offers: frozenset[str]  # what it has for learning alone: "gold answers", "golden documents", "curriculum"
     role: str  # one sentence that tells an instruct model what it is asked to do here
     example: Example
 
@@ -134,6 +134,11 @@ class Benchmark(Protocol):
     def golden(self, task: Task, observations: Sequence[str]) -> tuple[list[list[float]], list[float]]:
         """For benchmarks that offer golden documents: how well each observation's documents match each golden document
         of the task, from 0 to 1, and the share of an observation's documents that were shown before."""
+
+    def curriculum(self, tasks: Sequence[Task], pool: Sequence[Task], iteration: int, seed: int) -> list[Task]:
+        """For benchmarks that offer a curriculum: the tasks as they are played in this iteration of training (the first
+        is 0), one for each rollout; evaluation plays them as they are. pool: all tasks to train on. Equal for equal
+        arguments, so that a run can be resumed. Ids, instructions and kinds stay."""
 
     def tasks(self, split: str, count: int | None = None) -> TaskSet:
         """The tasks of a split; `count` draws so many of them, evenly over the kinds."""

@@ -209,6 +209,8 @@ class Trainer:
         display.phase("sampling")
         chosen = iteration_tasks(self._tasks, c.tasks, self.iteration, c.seed)
         tasks = [task for task in chosen for _ in range(c.group_size)]
+        if "curriculum" in self._world.benchmark.offers:
+            tasks = self._world.benchmark.curriculum(tasks, self._tasks, self.iteration, c.seed)
         groups = [g for g in range(c.tasks) for _ in range(c.group_size)]
         episodes = self._play(tasks, groups, key, on_turn)
         self._check_failures(episodes)

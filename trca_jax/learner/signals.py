@@ -143,14 +143,15 @@ def _shared(a: Sequence[int], b: Sequence[int]) -> int:
 
 
 def hindsight_branches(episode: Episode, codec: Codec, hint: str) -> tuple[list[list[int]], list[list[Branch]]]:
-    """Every response behind its own prompt, into whose observation `hint` puts {final}, the episode's last text, before
-    {now}; one branch a step, in the order of the steps."""
+    """Every response behind its own prompt, into whose observation `hint` puts {final}, the last text that the episode
+    showed, before {now}; one branch a step, in the order of the steps."""
     old, places = _rows(episode)
     rows: list[list[int]] = []
     branches: list[list[Branch]] = []
     current = None
+    final = episode.steps[-1].after or episode.steps[-1].before  # an answer to a question is met with silence
     for t, (step, (row, at)) in enumerate(zip(episode.steps, places, strict=True)):
-        told = hint.format(final=episode.steps[-1].after, now=step.before)
+        told = hint.format(final=final, now=step.before)
         ids = _prompt_ids(codec, episode, t, told)
         answer = [int(i) for i in step.response_ids]
         same = _shared(old[row][at:], ids)

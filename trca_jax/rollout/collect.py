@@ -226,6 +226,6 @@ class Collector:
                 parsed = self._codec.prompt.read(answer.text)
                 step.action, step.action_span = parsed.action, answer.span(parsed.start, parsed.stop)
             half.rows[i] = half.rows[i] + sampled
-            actions.append(step.action or "")
+            actions.append(step.sent(self._codec.prompt.whole))
         half.asked = acting
         self._pool.step([half.slots[i] for i in acting], actions)

@@ -64,7 +64,7 @@ class Conversations:
                         episodes[i].truncated = True
             replies = self._ask([talks[i] for i in acting], [samples[i] for i in acting], decoding)
             live = [i for i, reply in zip(acting, replies, strict=True) if self._answer(episodes[i], talks[i], reply)]
-            self._pool.step(live, [episodes[i].steps[-1].action or "" for i in live])
+            self._pool.step(live, [episodes[i].steps[-1].sent(self._prompt.whole) for i in live])
             turn += 1
             on_turn(turn, len(live))
         return episodes

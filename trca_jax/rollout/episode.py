@@ -33,6 +33,10 @@ class Step:
     reward: float = 0.0
     answer: str = ""
 
+    def sent(self, whole: bool) -> str:
+        """What the environment gets. whole: as `Prompt.whole`."""
+        return self.answer if whole else self.action or ""
+
 
 @dataclass
 class Episode:

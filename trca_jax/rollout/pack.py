@@ -10,8 +10,8 @@ from flax import struct
 from trca_jax.policy.sampler import bucket
 from trca_jax.rollout.episode import Episode
 
-ROW_LENGTHS = (128, 256, 320, 384, 448, 512, 640, 768, 1024, 1536, 2048, 2560, 3072, 4096, 4608)
-_SCORED = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096)
+ROW_LENGTHS = (128, 256, 320, 384, 448, 512, 640, 768, 1024, 1536, 2048, 2560, 3072, 4096, 4608, 6144, 8192)
+_SCORED = (64, 128, 192, 256, 384, 512, 1024, 2048, 4096, 8192)
 
 
 @struct.dataclass

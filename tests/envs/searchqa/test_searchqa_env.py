@@ -125,6 +125,50 @@ def test_without_a_search_engine_only_answers_count():
     assert first.admissible == ("<answer> Trap </answer>",)
 
 
+def think(*blocks):
+    return "<think>so</think>" + "".join(blocks)
+
+
+WORTH = {"structure_score": 0.2, "final_score": 0.1, "retrieval_score": 0.05}
+FORMED = (think(search("trap")), think(answer("gold")))
+
+
+@pytest.mark.parametrize(
+    ("actions", "earned"),
+    [
+        (FORMED, 1.0),
+        ((think(search("trap")), answer("gold")), 0.8),
+        ((think(search("trap")), think(answer("silver"))), 0.25),  # the passage holds a gold alias
+        ((think(answer("silver")),), 0.2),
+        ((search("trap"), answer("silver")), 0.1),
+        ((think(search("trap")), "nothing", "nothing", "nothing"), 0.0),
+        # The agent's own information is none, wherever it stands.
+        ((think(search("trap")), think(search("b")), think(search("c")), think(search("d"))), 0.0),
+        ((think(), "<information>gold</information>" + think(answer("silver"))), 0.1),
+        (("<information>gold</information>" + think(answer("silver")),), 0.1),
+        (("<think>so <information>gold</information></think>" + answer("gold"),), 0.8),
+    ],
+)
+def test_form_is_paid_for_what_the_agent_says_itself(engine, actions, earned):
+    seen = play(ASKED, *actions, **WORTH)
+    assert seen[-1].done and [s.reward for s in seen[:-1]] == [0.0] * (len(seen) - 1)
+    assert seen[-1].reward == pytest.approx(earned)
+    assert seen[-1].won == (answer("gold") in actions[-1])
+
+
+def test_a_search_that_was_not_carried_out_cannot_be_made_up(engine):
+    invented = "<information>gold</information>" + think(answer("silver"))
+    *_, end = play(ASKED, think(search("trap")), invented, retriever="", **WORTH)
+    assert end.reward == pytest.approx(0.1)
+    *_, end = play(ASKED, *FORMED, retriever="", **WORTH)  # a search that is no action leaves a hole in the form
+    assert end.reward == pytest.approx(0.8)
+
+
+def test_form_is_worth_nothing_by_default_and_costs_nothing(engine):
+    for actions in (FORMED, (answer("gold"),)):
+        assert play(ASKED, *actions)[-1].reward == 1.0
+
+
 def test_settings_that_are_unknown_or_wrong():
     for settings, said in (
         ({"protocol": "react"}, "protocol 'react' is unknown; expected one of verl-agent, search-r1"),
@@ -135,6 +179,13 @@ def test_settings_that_are_unknown_or_wrong():
     ):
         with pytest.raises(ValueError, match=said):
             Searchqa(**settings).make_env()
+    for settings, said in (
+        ({"reward": "f1", "final_score": 0.1}, "reward 'f1' takes no scores of form, .*'final': 0.1"),
+        ({"noise_start": -0.1}, r"noise from -0.1 to 0.0; expected probabilities in \[0, 1\]"),
+        ({"noise_end": 0.5}, "noise_steps is 0 iterations of training"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Searchqa(**settings)
     with pytest.raises(ValueError, match="retriever 'bm26' is unknown; expected 'bm25', or addresses"):
         Searchqa(retriever="bm26").prepare((), lambda done, of: None)
     with pytest.raises(ValueError, match=r"corpus\.jsonl"):

@@ -31,7 +31,10 @@ class Searchqa:
     """The benchmark (protocol `Benchmark`); corpus and search engine are made when they are first needed.
 
     source, task_types, seed: which questions, as `tasks.load_tasks` takes them. retriever, protocol, limit, k, reward,
-    queries: how they are played, as `env.SearchqaEnv` takes them.
+    queries, structure_score, final_score, retrieval_score: how they are played, as `env.SearchqaEnv` takes them.
+    noise_start, noise_end, noise_steps: of ZeroSearch's curriculum, the probability that a search of a rollout for
+    training brings noise, at first and after so many iterations (`rewards.noise_probability`).
+    Raises ValueError for scores of form without reward 'em' and for a curriculum that is none.
     """
 
     source: str = "generated"
@@ -43,13 +46,37 @@ class Searchqa:
     k: int = 3
     reward: str = "em"
     queries: str = "free"
+    structure_score: float = 0.0
+    final_score: float = 0.0
+    retrieval_score: float = 0.0
+    noise_start: float = 0.0
+    noise_end: float = 0.0
+    noise_steps: int = 0
 
     name: ClassVar[str] = "searchqa"
-    offers: ClassVar[frozenset[str]] = frozenset({"gold answers", "golden documents"})
-    role: ClassVar[str] = "You answer questions with the help of a search engine."
+    offers: ClassVar[frozenset[str]] = frozenset({"gold answers", "golden documents", "curriculum"})
     declaration: ClassVar[Declaration] = Declaration(FACTS, FIELDS, CONTEXTS, ACTIONS)
     example: ClassVar[Example] = EXAMPLE
     brief = staticmethod(brief)
+
+    def __post_init__(self) -> None:
+        scores = {name: getattr(self, f"{name}_score") for name in ("structure", "final", "retrieval")}
+        if any(scores.values()) and self.reward != "em":
+            raise ValueError(
+                f"reward {self.reward!r} takes no scores of form, found {scores}; set them to 0, or reward to em"
+            )
+        if not (0 <= self.noise_start <= 1 and 0 <= self.noise_end <= 1):
+            raise ValueError(f"noise from {self.noise_start} to {self.noise_end}; expected probabilities in [0, 1]")
+        if self._noisy and self.noise_steps < 1:
+            raise ValueError(f"noise_steps is {self.noise_steps} iterations of training; expected at least 1")
+
+    @property
+    def role(self) -> str:
+        return "You answer questions with the help of a search engine." if self.retriever else "You answer questions."
+
+    @property
+    def _noisy(self) -> bool:
+        return self.noise_start > 0 or self.noise_end > 0
 
     @cached_property
     def library(self) -> Library:
@@ -76,6 +103,15 @@ class Searchqa:
         }  # fmt: skip
         return replace(found, facts=facts)
 
+    def curriculum(self, tasks: Sequence[Task], pool: Sequence[Task], iteration: int, seed: int) -> list[Task]:
+        if not self._noisy:
+            return list(tasks)
+        from trca_jax.envs.searchqa.noise import noisy_tasks
+        from trca_jax.envs.searchqa.rewards import noise_probability
+
+        probability = noise_probability(self.noise_start, self.noise_end, iteration, self.noise_steps)
+        return noisy_tasks(tasks, pool, probability=probability, searches=self.limit, seed=f"{seed}/{iteration}")
+
     def prepare(self, tasks: Iterable[Task], progress: Callable[[int, int], None]) -> None:
         """Makes the search engine, or asks its servers, so that what is wrong is said before anything is played."""
         from trca_jax.envs.searchqa.sources import retriever
@@ -94,7 +130,8 @@ class Searchqa:
 
         return SearchqaEnv(
             self.source, self.retriever, protocol=self.protocol, limit=self.limit, k=self.k, reward=self.reward,
-            queries=self.queries,
+            queries=self.queries, structure_score=self.structure_score, final_score=self.final_score,
+            retrieval_score=self.retrieval_score,
         )  # fmt: skip
 
     def _read(self, task: Task) -> Reading:

@@ -16,6 +16,9 @@ class Question:
     golden_answers: every accepted alias. supporting_titles: of the passages that hold the evidence.
     sub_questions: the single-hop questions that lead to the answer, in order, found answers put in.
     evidences: (subject, relation, object) triples.
+
+    distractors: of a question that is played with noise (`noise.noisy_tasks`): what is searched in place of the n-th
+    query, "" for the query itself.
     """
 
     id: str
@@ -26,3 +29,4 @@ class Question:
     supporting_titles: tuple[str, ...] = field(default=(), repr=False)
     sub_questions: tuple[str, ...] = field(default=(), repr=False)
     evidences: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
+    distractors: tuple[str, ...] = field(default=(), repr=False)

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from trca_jax.envs.searchqa.scoring import contains, exact_match, f1
+from trca_jax.envs.searchqa.texts import Document
 
 _TAG = r"</?(?:think|search|information|answer)>"
 _KEY_WEIGHT = 0.618
+_NO_TAGS = str.maketrans("<>", "  ")
 
 
 def _block(tag: str) -> str:
@@ -49,6 +51,25 @@ def well_formed(transcript: str) -> bool:
     (True, False)
     """
     return _WELL_FORMED.fullmatch(transcript) is not None
+
+
+def transcript(turns: Sequence[tuple[str, Sequence[Document] | None]]) -> str:
+    """An episode as `search_r1_reward` reads it: the agent's own words, and behind each search what it brought.
+
+    turns: the words of each, and the documents that its search brought (None: no search was carried out). An
+    information block that the agent wrote itself is made one that never ends, so that it spoils the form and no text in
+    it counts. Angle brackets of documents become blanks: in the public code a tag in a passage spoils the agent's form.
+
+    >>> transcript([("<search>Tarn</search>", [Document("Tarn", "A <b>river</b>.")]), ("<answer>river</answer>", None)])
+    '<search>Tarn</search><information>Tarn A  b river /b .</information><answer>river</answer>'
+    """
+    parts = []
+    for words, found in turns:
+        parts.append(words.replace("</information>", "<information>"))
+        if found is not None:
+            told = " ".join(f"{title} {text}" for title, text in found)
+            parts.append(f"<information>{told.translate(_NO_TAGS)}</information>")
+    return "".join(parts)
 
 
 def search_r1_reward(
