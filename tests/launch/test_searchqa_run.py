@@ -18,8 +18,9 @@ from trca_jax.rollout.collect import Collector
 pytestmark = pytest.mark.filterwarnings("ignore:the load_module:DeprecationWarning")  # of ml_collections
 FIELDS = {
     "tasks": 2, "group_size": 2, "iterations": 2, "eval.games": 2, "env.workers": 0, "checkpoint.every": 1,
-    "checkpoint.rollouts": 1, "ppo.micro_rows": 4, "ppo.minibatches": 1, "agent.buckets.chunk": (64,),
-    "agent.buckets.slots": (256,), "agent.buckets.commands": (48,),
+    "checkpoint.rollouts": 1, "ppo.micro_rows": 4, "ppo.minibatches": 1, "ppo.kl": 0.0, "agent.buckets.chunk": (64,),
+    "agent.buckets.slots": (256,), "agent.buckets.commands": (48,), "agent.buckets.batch": (1,),
+    "env.options.limit": 3, "env.max_steps": 3,
 }  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def test_search_r1_trains_with_a_critic_and_says_what_it_is(run, tmp_path):
     for trained in records[1:3]:
         assert np.isfinite(trained["value_loss"]) and trained["grad_norm"] > 0 and trained["failures"] == 0
     config = json.loads((tmp_path / "run.json").read_text())["config"]
-    assert (config["baseline"], config["method"], config["env"]["max_steps"]) == ("search_r1", "ppo", 4)
+    assert (config["baseline"], config["method"], config["env"]["max_steps"]) == ("search_r1", "ppo", 3)
     assert config["env"]["options"]["structure_score"] == 0.2
     assert {row["setting"] for row in run_rows(tmp_path)} == {"search_r1"}
 
@@ -73,7 +74,7 @@ def test_zerosearch_is_noisy_in_training_alone_and_goes_on_with_the_same_noise(r
     held_out = [tasks for tasks, evaluation in played if evaluation]
     assert len(held_out) == 3 and all(task.payload.distractors == () for tasks in held_out for task in tasks)
     trained = [tasks for tasks, evaluation in played if not evaluation]
-    benchmark = Searchqa(reward="f1", **noise)
+    benchmark = Searchqa(reward="f1", limit=3, **noise)
     pool = benchmark.tasks("train").tasks
     for iteration, tasks in enumerate(trained):
         rollouts = [task for task in iteration_tasks(pool, 2, iteration, 0) for _ in range(2)]
