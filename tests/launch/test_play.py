@@ -76,6 +76,7 @@ def test_the_purchase_that_the_paper_tells_of_pays_one_for_each_item(person):
     code, shown = person(
         [f"{command}\n" for command in STORY], SHOP, f"--split={split}", f"--task={task.id}",
         "--config.credit.trca.budget_mode=item", "--config.credit.trca.lam=0.5",
+        "--config.credit.trca.evidence=1",
     )  # fmt: skip
     assert code == 0 and "won · score 1 · 5 steps" in shown and task.instruction in shown
     table = rows(shown)
@@ -98,7 +99,7 @@ def test_commands_by_number_help_and_what_is_not_there(person):
     assert code == 0 and shown.count("There is no command") == 2
     (found, refused) = rows(shown)
     assert found[2].startswith("search[") and f"2 {found[2]}" in shown
-    assert refused[2:8] == ("click[nowhere]", {"refused"}, -0.2, 0.0, -0.04, 0.0)
+    assert refused[2:8] == ("click[nowhere]", {"refused"}, -0.05, 0.0, -0.01, 0.0)
     assert re.search(r" 1 click\[back to search\] +\d+ click", shown)
     assert "A new search names the kind of product" in shown  # the manual's text of an item
     assert "not won · score 0 · 2 steps" in shown

@@ -116,8 +116,8 @@ def test_a_batch_of_failures_is_empty_rows():
 
 
 def test_a_row_beyond_the_largest_bucket_is_refused():
-    with pytest.raises(ValueError, match="tokens of a row: 4609 exceeds the largest bucket 4608"):
-        pack([one(4512, 97)], max_steps=1)
+    with pytest.raises(ValueError, match="tokens of a row: 8193 exceeds the largest bucket 8192"):
+        pack([one(8096, 97)], max_steps=1)
 
 
 def test_an_episode_beyond_max_steps_is_refused():
